@@ -1,0 +1,65 @@
+"""What parsing makes of a capture: a page, its links, its sketch."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Link(NamedTuple):
+    """One hyperlink of a page, target in normal form."""
+
+    target_url: str
+    anchor: str
+    rel: str
+
+
+class ParsedPage(NamedTuple):
+    """A document after parsing. ``empty_reason`` names why ``text`` is empty, when it is."""
+
+    url: str
+    title: str | None
+    language: str | None
+    charset: str
+    charset_source: str
+    canonical_url: str | None
+    noindex: bool
+    nofollow: bool
+    text: str
+    empty_reason: str | None
+    content_hash: str
+    links: tuple[Link, ...]
+    rejected_links: tuple[tuple[str, int], ...]
+    refresh_url: str | None = None
+
+
+class ParseFailure(NamedTuple):
+    """A document that could not be parsed: it cost one page process at the most."""
+
+    url: str
+    reason: str
+    detail: str
+
+
+class Sketch(NamedTuple):
+    """The identity of a text for the content gate.
+
+    ``text_digest`` is 16 bytes (BLAKE2b-128 of the normalised text); ``signature`` 64 bytes
+    (128 MinHash values of 4 bits) or empty when the text has fewer than 50 words.
+    ``bands`` are the 16 unsigned 64-bit bucket hashes, empty with the signature.
+    """
+
+    text_digest: bytes
+    words: int
+    signature: bytes
+    bands: tuple[int, ...]
+
+
+class DuplicateVerdict(NamedTuple):
+    """This document lost to ``kept_url``. ``kind`` is exact or near."""
+
+    host_key: int
+    url_key: int
+    url: str
+    kept_url: str
+    kind: str
+    similarity: float

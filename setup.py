@@ -1,0 +1,71 @@
+"""Package of the crawler: exactly what a worker imports, and the extras around it."""
+
+from setuptools import setup
+
+VERSION = "0.1.0"
+
+setup(
+    name="roundcrawl",
+    version=VERSION,
+    description="A polite web crawler whose every round is one Apache Beam job",
+    long_description=open("README.md", encoding="utf-8").read(),
+    long_description_content_type="text/markdown",
+    license="Apache-2.0",
+    python_requires=">=3.11",
+    packages=[
+        "schemas",
+        "crawler",
+        "connectors",
+        "transforms",
+        "pipelines",
+        "runners",
+    ],
+    package_data={name: ["py.typed"] for name in ("schemas", "crawler", "connectors")},
+    install_requires=[
+        "apache-beam==2.77.0",
+        "requests>=2.32.4,<3",
+        "warcio>=1.8,<2",
+        "trafilatura>=2.1,<3",
+        "lxml_html_clean>=0.4",
+        "selectolax>=1.0,<2",
+        "ada-url>=1.20",
+        "publicsuffixlist>=1.0",
+        "protego>=0.5",
+        "datasketch>=2.0,<3",
+        "xxhash>=3.4",
+        "numpy>=1.26",
+        "pyarrow>=14.0.1,<26",
+        "dnspython>=2.6,<3",
+        "pebble>=5.0,<6",
+        "PyYAML>=6.0",
+        "brotli>=1.1",
+        "zstandard>=0.22,<1",
+        "faust-cchardet>=2.1.19",
+        "tqdm>=4.66",
+    ],
+    extras_require={
+        "gcp": ["apache-beam[gcp]==2.77.0", "google-cloud-storage>=2.18,<4"],
+        "aws": ["apache-beam[aws]==2.77.0", "boto3>=1.34"],
+        "flink": [],
+        "report": ["matplotlib>=3.8"],
+        "test": [
+            "pytest>=8",
+            "pytest-timeout>=2.3",
+            "hypothesis>=6.100",
+            "duckdb>=1.1",
+            "fastwarc>=0.15",
+            "cdxj-indexer>=1.4",
+            "cryptography>=42",
+            "matplotlib>=3.8",
+        ],
+        "dev": [
+            "ruff>=0.6",
+            "mypy>=1.11",
+            "import-linter>=2.1",
+            "types-requests",
+            "types-PyYAML",
+            "types-tqdm",
+            "build>=1.2",
+        ],
+    },
+)
