@@ -1,0 +1,56 @@
+# The commands of the project; `make help` lists them.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+CASES_DIR ?= $(wildcard ../shared/cases)
+
+SEEDS ?=
+CRAWL ?=
+ROUNDS ?= 3
+ARGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help crawl test check bench test-cases test-realweb test-chaos test-gcs test-s3 clean
+
+help:  ## list the commands
+	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+
+$(VENV)/python.ok:
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip setuptools wheel
+	@touch $@
+
+$(VENV)/run.ok: setup.py constraints.txt $(VENV)/python.ok
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[report]'
+	@touch $@
+
+$(VENV)/test.ok: setup.py constraints.txt $(VENV)/run.ok
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[report,test,dev]'
+	@touch $@
+
+$(VENV)/stores.ok: setup.py constraints.txt $(VENV)/test.ok
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[report,test,dev,gcp,aws,stores]'
+	@touch $@
+
+crawl: $(VENV)/run.ok  ## crawl the toy web, or SEEDS=file CRAWL=folder ROUNDS=n ARGS="--contact=..."
+ifeq ($(strip $(SEEDS)$(CRAWL)),)
+	$(BIN)/python -m tests.fakes.demo --rounds=$(ROUNDS) $(ARGS)
+else
+	$(BIN)/python -m pipelines.inject --crawl=$(or $(CRAWL),crawl/web) $(if $(SEEDS),--seeds=$(SEEDS))
+	$(BIN)/python -m pipelines.round --crawl=$(or $(CRAWL),crawl/web) --rounds=$(ROUNDS) --runner=FnApiRunner $(ARGS)
+endif
+
+test: $(VENV)/test.ok  ## every test that needs no service
+	$(BIN)/python -m pytest tests
+
+check: $(VENV)/test.ok  ## format, lint, types, import rules
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+
+test-cases: $(VENV)/test.ok  ## other projects' test cases, from CASES_DIR
+	CASES_DIR="$(CASES_DIR)" $(BIN)/python -m pytest tests/conformance
+
+clean:  ## remove what the commands made
+	rm -rf $(VENV) crawl .cache build *.egg-info
