@@ -63,3 +63,65 @@ class DuplicateVerdict(NamedTuple):
     kept_url: str
     kind: str
     similarity: float
+
+
+class ParsedRow(NamedTuple):
+    """A parsed page as the parse step files it: identity, ParsedPage and links, column by column."""
+
+    host_key: int
+    url_key: int
+    url: str
+    title: str | None
+    language: str | None
+    charset: str
+    charset_source: str
+    canonical_url: str | None
+    noindex: bool
+    nofollow: bool
+    text: str
+    empty_reason: str | None
+    content_hash: str
+    link_targets: tuple[str, ...]
+    link_anchors: tuple[str, ...]
+    link_rels: tuple[str, ...]
+    rejected_reasons: tuple[str, ...]
+    rejected_counts: tuple[int, ...]
+    refresh_url: str | None
+    failure: str | None
+    failure_detail: str | None
+
+
+class SketchRow(NamedTuple):
+    """A document before the content gate: identity, rank inputs, digest and sketch.
+
+    Rank within a round: a page that others name canonical first, then the least (depth, SURT key).
+    ``text_digest`` of a page without text is a digest of its bytes, so that empty pages never match.
+    """
+
+    host_key: int
+    url_key: int
+    url: str
+    surt_key: str
+    registered_domain: str
+    depth: int
+    canonical_url: str | None
+    text_digest: bytes
+    words: int
+    signature: bytes
+    bands: tuple[int, ...]
+
+
+class CandidateRow(NamedTuple):
+    """A URL that a settled page or redirect names: it may be new to the crawl.
+
+    ``kind`` is link, redirect, refresh, or hop (a redirect target that was fetched in this round).
+    """
+
+    host_key: int
+    url_key: int
+    url: str
+    kind: str
+    depth: int
+    priority: float
+    source_url: str
+    source_domain: str

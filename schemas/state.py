@@ -52,6 +52,10 @@ class UrlState(NamedTuple):
     in_pages: bool = False
     last_outcome: str | None = None
     last_reason: str | None = None
+    original_filename: str | None = None
+    original_offset: int | None = None
+    original_length: int | None = None
+    is_seed: bool = False
 
 
 class HostState(NamedTuple):
