@@ -16,6 +16,7 @@ setup(
         "schemas",
         "crawler",
         "connectors",
+        "connectors.files",
         "transforms",
         "pipelines",
         "runners",

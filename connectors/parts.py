@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -19,14 +17,11 @@ def write_parts(storage: Storage, path: str, parts: Iterable[pa.Table], schema: 
     whole or not at all; a name that is taken raises what `Storage.publish` raises.
     """
     rows: list[int] = []
-    with tempfile.TemporaryDirectory(prefix="roundcrawl-") as folder:
-        local = Path(folder) / "part.parquet"
-        with pq.ParquetWriter(local, schema, compression="zstd") as writer:
-            for part in parts:
-                if part.num_rows:
-                    writer.write_table(part, row_group_size=part.num_rows)
-                    rows.append(part.num_rows)
-        storage.publish(str(local), path)
+    with storage.creating(path) as local, pq.ParquetWriter(local, schema, compression="zstd") as writer:
+        for part in parts:
+            if part.num_rows:
+                writer.write_table(part, row_group_size=part.num_rows)
+                rows.append(part.num_rows)
     return rows
 
 

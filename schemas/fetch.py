@@ -130,3 +130,17 @@ class OutcomeRow(NamedTuple):
     retry_after_at: float | None = None
     robots_tag: str | None = None
     sequence: int = 0
+    visits: int = 0
+    previous_content_hash: str | None = None
+    previous_status: str | None = None
+    content_hash: str | None = None
+    charset: str | None = None
+    language: str | None = None
+    duplicate_of: str | None = None
+    duplicate_kind: str | None = None
+    similarity: float | None = None
+    in_pages: bool = False
+    changed: bool = False
+    original_url: str | None = None
+    original_date: str | None = None
+    original_record_id: str | None = None
