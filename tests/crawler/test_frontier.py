@@ -178,8 +178,11 @@ def test_hosts_of_a_domain_are_bounded_over_all_rounds():
     policy = FrontierPolicy(max_domain_hosts=4)
     rows = [row for n in range(1, 11) for row in urls(n, 3)]
     new = [host(n, "trap.example") for n in range(1, 11)]
-    found, _ = verdicts(rows, new, policy)
+    found, selection = verdicts(rows, new, policy)
     assert Counter(found.values()) == {"selected": 12, "hosts_per_domain": 18}
+    best_of_host = selection.rank.reshape(10, 3).min(axis=1)
+    kept = [found[rows[3 * n].url] == "selected" for n in range(10)]
+    assert max(best_of_host[kept]) < min(best_of_host[[not k for k in kept]])
     asked = [h._replace(fetched_total=1) if h.host_key in (1, 2, 3) else h for h in new]
     found, _ = verdicts(rows, asked, policy)
     assert Counter(found.values())["selected"] == 12

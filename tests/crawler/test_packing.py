@@ -59,6 +59,13 @@ def test_hosts_that_share_an_address_share_a_shard():
     assert len(set(shards)) == 4
 
 
+def test_small_sets_that_overlap_are_joined():
+    keys = keys_of(key(1), key(2, 0), key(2, 1), key(3), *[key(n) for n in range(10, 110)])
+    addresses = ["192.0.2.1", "192.0.2.1", "192.0.2.2", "192.0.2.2", *[None] * 100]
+    shards = pack(keys, np.ones(104), 4, addresses).shard_of(keys).tolist()
+    assert len(set(shards[:4])) == 1
+
+
 def test_the_hosts_of_a_platform_are_split():
     count = MAX_ADDRESS_HOSTS + 1
     keys = keys_of(*[key(n) for n in range(count)])
