@@ -51,7 +51,7 @@ CASES = [
     (b"%!PS-Adobe-3.0", "application/postscript"),
     (b"\x89PNG\r\n\x1a\n\0\0", "image/png"),
     (b"\xff\xd8\xff\xe0", "image/jpeg"),
-    (b"GIF89a", "image/gif"),
+    (b"GIF89a\x01\0\x01\0", "image/gif"),
     (b"RIFF\x10\0\0\0WEBPVP8 ", "image/webp"),
     (b"RIFF\x10\0\0\0WAVEfmt ", "audio/wave"),
     (b"RIFF\x10\0\0\0AVI LIST", "video/avi"),
