@@ -1,0 +1,34 @@
+"""State as immutable sorted runs: Parquet files of (k1, k2, values), probed and merged within a partition.
+
+One module for URL-seen, content digests, signature bands, sketches, hosts and robots: ``RunTable``
+says what a repeated key means. A run is written once, named by a manifest, and never changed.
+"""
+
+from connectors.runs.keys import Keys, Mask
+from connectors.runs.probe import KeyProbe, contains_one, probe_new
+from connectors.runs.reading import RunReader
+from connectors.runs.sealing import DamagedRun, SealedFile, publish_sealed, verify
+from connectors.runs.table import MULTI, NEWEST_WINS, REMOVED, SET, RunTable, oldest_first, round_of
+from connectors.runs.writing import RunWriter, write_run
+
+__all__ = [
+    "MULTI",
+    "NEWEST_WINS",
+    "REMOVED",
+    "SET",
+    "DamagedRun",
+    "KeyProbe",
+    "Keys",
+    "Mask",
+    "RunReader",
+    "RunTable",
+    "RunWriter",
+    "SealedFile",
+    "contains_one",
+    "oldest_first",
+    "probe_new",
+    "publish_sealed",
+    "round_of",
+    "verify",
+    "write_run",
+]
