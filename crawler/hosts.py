@@ -44,7 +44,8 @@ def is_address(host: str) -> bool:
 def is_dns_name(host: str) -> bool:
     """Return whether DNS can be asked for the lower-case name.
 
-    Labels of 1-63 letters, digits, hyphens and underscores, 253 characters in all. RFC 1035 section 2.3.4 for the lengths; the underscore is not a host name by RFC 1123 but is in use.
+    Labels of 1-63 letters, digits, hyphens and underscores, 253 characters in all: RFC 1035 section 2.3.4.
+    The underscore is not allowed in host names by RFC 1123, but hosts have it.
     """
     return _NAME.fullmatch(host) is not None
 

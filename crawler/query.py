@@ -1,7 +1,8 @@
 """Path and query in normal form: escapes unified, session ids and tracking gone, parameters sorted.
 
-All functions take and return text that follows the WHATWG serialisation (ASCII, unsafe characters already
-escaped); none of them decodes an escape that has a meaning, and none re-encodes anything.
+All functions take and return text as the WHATWG parser writes it: ASCII, most unsafe characters escaped. No
+escape is undone that could have a meaning. The few characters that WHATWG leaves raw and RFC 3986 does not
+allow (``tags[]``, ``a|b``) are escaped: both spellings are one page, and strict servers refuse the raw one.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ _BY_DIGITS = {
     for b in _HEX
 }
 
+_UNTIDY = re.compile(r"[%;\[\]|^`{}\\]")
+_NOT_ALLOWED = re.compile(r"[\[\]|^`{}\\]")
 _AMP_ENTITY = re.compile(r"(^|&)(?:amp;)+", re.IGNORECASE)
 _TRACKING_NAME = re.compile(r"utm_.*|[gd]clid|fbclid|msclkid|yclid|mc_[ce]id|_ga|igshid", re.DOTALL)
 _SESSION_NAME = re.compile(r"phpsessid|(?:php|j)sessionid|aspsessionid[a-z]*")
@@ -30,20 +33,28 @@ _RANDOM_VALUE = re.compile(
 )
 _PATH_SESSION = re.compile(r";(?:jsessionid|phpsessid)=[^/?;&]*", re.IGNORECASE)
 _ASP_NET_SESSION = re.compile(r"/(?:\((?:[A-Za-z]\([0-9A-Za-z]{24}\))+\)|\([0-9A-Za-z]{24}\))(?=/)")
+_OCTETS = {0xDC00 + byte: f"%{byte:02X}" for byte in range(0x80, 0x100)}
 _NON_ASCII = re.compile(r"[^\x00-\x7f]+")
 
 
 def unify_escapes(text: str) -> str:
     """Return ``text`` with %xx in upper case, and decoded where it means an unreserved character.
 
-    RFC 3986 section 6.2.2. A % that starts no escape stays as it is. Idempotent.
+    RFC 3986 section 6.2.2. A % that starts no escape stays as it is; characters that sections 3.3 and 3.4 do
+    not allow are escaped. Idempotent.
     """
-    return _ESCAPE.sub(_unified, text) if "%" in text else text
+    if "%" in text:
+        text = _ESCAPE.sub(_unified, text)
+    return _NOT_ALLOWED.sub(_escaped, text)
 
 
 def _unified(match: re.Match[str]) -> str:
     digits = match[1]
     return match[0] if digits is None else _BY_DIGITS[digits]
+
+
+def _escaped(match: re.Match[str]) -> str:
+    return f"%{ord(match[0]):02X}"
 
 
 def tidy_path(path: str) -> str:
@@ -59,21 +70,21 @@ def tidy_path(path: str) -> str:
 def tidy_query(query: str) -> str:
     """Return the query without empty, tracking and session parameters, the rest sorted by name.
 
-    Values are not touched.     ``&amp;`` (a link escaped once too often) counts as ``&``. Parameters of one name keep their order.
-    Names are compared as text after escapes are unified; ``a`` and ``a=`` share a name. Idempotent.
+    Values are not touched; parameters of one name keep their order. ``&amp;`` (a link escaped once too often)
+    counts as ``&``. Names are compared as text after escapes are unified. Idempotent.
     """
-    query = unify_escapes(query)
-    if ";" in query:
+    if _UNTIDY.search(query):
+        query = unify_escapes(query)
         query = _PATH_SESSION.sub("", _AMP_ENTITY.sub(r"\1", query))
-    if "&" not in query:
-        return query if _fate(_name(query)) == _KEEP else "".join(_kept([query]))
     params = [param for param in query.split("&") if param]
-    params.sort(key=_name)
-    return "&".join(_kept(params))
-
-
-def _name(param: str) -> str:
-    return param.partition("=")[0]
+    names = [param.partition("=")[0] for param in params]
+    fates = [_fate(name) for name in names]
+    if any(fates):
+        params = _kept(params, names, fates)
+        names = [param.partition("=")[0] for param in params]
+    if len(params) > 1 and names != sorted(names):
+        params.sort(key=lambda param: param.partition("=")[0])
+    return "&".join(params)
 
 
 _KEEP, _DROP, _DROP_IF_RANDOM, _DROP_IF_PAIRED = range(4)
@@ -89,11 +100,8 @@ def _fate(name: str) -> int:
     return _DROP_IF_RANDOM if _MAYBE_SESSION_NAME.fullmatch(name) else _KEEP
 
 
-def _kept(params: list[str]) -> list[str]:
-    fates = [_fate(_name(param)) for param in params]
-    if not any(fates):
-        return params
-    paired = {_name(p).lower() for p, fate in zip(params, fates, strict=True) if fate == _DROP_IF_PAIRED}
+def _kept(params: list[str], names: list[str], fates: list[int]) -> list[str]:
+    paired = {name.lower() for name, fate in zip(names, fates, strict=True) if fate == _DROP_IF_PAIRED}
     return [
         param
         for param, fate in zip(params, fates, strict=True)
@@ -124,3 +132,11 @@ def encode_query(raw: str, encoding: str) -> str:
         return "".join(f"%{byte:02X}" for byte in match[0].encode(name, "xmlcharrefreplace"))
 
     return path + question + _NON_ASCII.sub(escaped, query) + mark + fragment
+
+
+def escape_octets(raw: bytes) -> str:
+    """Return the bytes of a URL, as a Location header brings them, as text with the non-ASCII ones escaped.
+
+    Right for UTF-8 and for any other encoding alike, since the server is sent back what it sent.
+    """
+    return raw.decode("ascii", "surrogateescape").translate(_OCTETS)

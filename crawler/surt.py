@@ -15,16 +15,19 @@ def surt_key(url: str) -> str:
     """Return the index key of a URL: ``com,example)/path?query`` for ``http://www.example.com/Path/?Query``.
 
     Labels reversed, ``www`` and its numbered forms dropped, a port that is not the default kept
-    (``com,example:8080)/``), escapes undone (64 levels at most) and what must stay escaped escaped once, all in
-    lower case, repeated and last slashes of the path dropped, parameters sorted. Many URLs share a key: it
-    orders an index and names no page. Text that is no http or https URL is its own key.
+    (``com,example:8080)/``), escapes undone (64 levels at most) and unsafe bytes escaped once, all in lower
+    case, repeated and last slashes of the path dropped, parameters sorted. Many URLs share a key: it orders
+    an index and names no page. Text that is no http or https URL is its own key.
     """
     scheme, mark, rest = url.partition("://")
     if not mark or scheme not in ("http", "https"):
         return url
     authority, slash, tail = rest.partition("#")[0].partition("/")
     path, _, query = (slash + tail).partition("?")
-    path = _SLASHES.sub("/", _plain(path)).rstrip("/") or "/"
+    path = _plain(path)
+    if "/." in path:
+        path = _without_dots(path)
+    path = _SLASHES.sub("/", path).rstrip("/") or "/"
     query = _plain(query)
     if "&" in query:
         query = "&".join(sorted(query.split("&"), key=lambda param: param.partition("=")))
@@ -41,6 +44,17 @@ def _plain(text: str) -> str:
             data = decoded
         text = data.decode("latin-1").translate(_ESCAPED)
     return text.lower()
+
+
+def _without_dots(path: str) -> str:
+    """Return the path with dot segments resolved that only undoing escapes has brought to light."""
+    kept: list[str] = []
+    for segment in path.split("/"):
+        if segment == ".." and len(kept) > 1:
+            kept.pop()
+        elif segment != ".":
+            kept.append(segment)
+    return "/".join(kept)
 
 
 def _reversed_authority(scheme: str, authority: str) -> str:

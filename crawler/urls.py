@@ -34,6 +34,7 @@ __all__ = [
 
 MAX_RAW_CHARS = 65_536
 DEFAULT_PORTS = {"http": 80, "https": 443}
+_UNTIDY = re.compile(r"[%;(\[\]|^`{}\\]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -79,7 +80,7 @@ def normalise(raw: str, base: str | None = None, encoding: str = "utf-8") -> Nor
 
 
 def _assemble(front: str, path: str, query: str) -> NormalUrl:
-    if "%" in path or ";" in path or "(" in path:
+    if _UNTIDY.search(path):
         path = tidy_path(path)
         if "/." in path:
             # Without its session id a segment may have become "..", which the parser has to see.
@@ -176,7 +177,7 @@ class UrlKeys:
     """The 64-bit keys of one crawl, by keyed BLAKE2b with its salt: no server can choose URLs that collide.
 
     The top 16 bits of a host key come from the registered domain alone, so that a partition by top bits keeps
-    a domain's hosts together; the low 48 bits come from the host. Equal salts give equal keys on every machine.
+    a domain's hosts together; the low 48 bits come from the host. Equal salts give equal keys anywhere.
     """
 
     def __init__(self, salt: str) -> None:
