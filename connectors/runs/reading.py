@@ -31,12 +31,6 @@ class RunReader(SealedFile):
             self.close()
             raise DamagedRun(entry.path, f"keys {found}, its manifest says {(entry.min_key, entry.max_key)}")
 
-    def __enter__(self) -> RunReader:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
     @property
     def groups(self) -> int:
         """The number of row groups."""

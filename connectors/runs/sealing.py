@@ -11,7 +11,7 @@ import struct
 import zlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Self
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -94,6 +94,12 @@ class SealedFile:
             self._file.close()
             raise
         self.group_rows = [self.footer.row_group(n).num_rows for n in range(self.footer.num_row_groups)]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def close(self) -> None:
         """Close the file. Idempotent."""
