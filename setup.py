@@ -39,14 +39,14 @@ setup(
         "dnspython>=2.6,<3",
         "pebble>=5.0,<6",
         "PyYAML>=6.0",
-        "brotli>=1.1",
+        "brotli>=1.2",
         "zstandard>=0.22,<1",
         "faust-cchardet>=2.1.19",
         "tqdm>=4.66",
     ],
     extras_require={
-        "gcp": ["apache-beam[gcp]==2.77.0", "google-cloud-storage>=2.18,<4"],
-        "aws": ["apache-beam[aws]==2.77.0", "boto3>=1.34"],
+        "gcp": ["apache-beam[gcp]==2.77.0", "google-cloud-storage>=3,<4"],
+        "aws": ["apache-beam[aws]==2.77.0", "boto3>=1.36"],
         "flink": [],
         "report": ["matplotlib>=3.8"],
         "test": [
@@ -56,8 +56,15 @@ setup(
             "duckdb>=1.1",
             "fastwarc>=0.15",
             "cdxj-indexer>=1.4",
+            "surt>=0.3.1",
             "cryptography>=42",
             "matplotlib>=3.8",
+        ],
+        "stores": [
+            "apache-beam[gcp,aws]==2.77.0",
+            "google-cloud-storage>=3,<4",
+            "boto3>=1.36",
+            "moto[s3,server]>=5.1",
         ],
         "dev": [
             "ruff>=0.6",

@@ -78,7 +78,7 @@ def tidy_query(query: str) -> str:
         query = _PATH_SESSION.sub("", _AMP_ENTITY.sub(r"\1", query))
     params = [param for param in query.split("&") if param]
     names = [param.partition("=")[0] for param in params]
-    fates = [_fate(name) for name in names]
+    fates = [_fate(name[:_LONGEST_NAME]) for name in names]
     if any(fates):
         params = _kept(params, names, fates)
         names = [param.partition("=")[0] for param in params]
@@ -87,6 +87,7 @@ def tidy_query(query: str) -> str:
     return "&".join(params)
 
 
+_LONGEST_NAME = 64
 _KEEP, _DROP, _DROP_IF_RANDOM, _DROP_IF_PAIRED = range(4)
 
 
@@ -119,19 +120,18 @@ def encode_query(raw: str, encoding: str) -> str:
     """
     if raw.isascii():
         return raw
-    try:
-        name = codecs.lookup(encoding).name
-    except (LookupError, ValueError):
-        return raw
     head, mark, fragment = raw.partition("#")
     path, question, query = head.partition("?")
-    if not query or name.startswith(("utf-8", "utf-16", "utf-32")):
-        return raw
 
     def escaped(match: re.Match[str]) -> str:
-        return "".join(f"%{byte:02X}" for byte in match[0].encode(name, "xmlcharrefreplace"))
+        return "".join(f"%{byte:02X}" for byte in match[0].encode(encoding, "xmlcharrefreplace"))
 
-    return path + question + _NON_ASCII.sub(escaped, query) + mark + fragment
+    try:
+        if codecs.lookup(encoding).name.startswith(("utf-8", "utf-16", "utf-32")):
+            return raw
+        return path + question + _NON_ASCII.sub(escaped, query) + mark + fragment
+    except (LookupError, ValueError):
+        return raw
 
 
 def escape_octets(raw: bytes) -> str:

@@ -33,6 +33,7 @@ __all__ = [
 ]
 
 MAX_RAW_CHARS = 65_536
+_LONGEST_AUTHORITY = 255 + len(":65535")
 DEFAULT_PORTS = {"http": 80, "https": 443}
 _UNTIDY = re.compile(r"[%;(\[\]|^`{}\\]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -72,9 +73,10 @@ def normalise(raw: str, base: str | None = None, encoding: str = "utf-8") -> Nor
         return UrlRejection("unsupported_scheme", href.partition(":")[0][:40])
     rest = rest.partition("#")[0]
     authority, slash, path = rest.partition("/")
-    clean = _clean_authority(scheme, authority)
+    authority = authority.rpartition("@")[2]
+    clean = _clean_authority(scheme, authority) if len(authority) <= _LONGEST_AUTHORITY else None
     if clean is None:
-        return UrlRejection("invalid_host", authority.rpartition("@")[2][:255])
+        return UrlRejection("invalid_host", authority[:_LONGEST_AUTHORITY])
     path, _, query = path.partition("?")
     return _assemble(f"{scheme}://{clean}", slash + path, query)
 
@@ -93,20 +95,19 @@ def _assemble(front: str, path: str, query: str) -> NormalUrl:
 def _parse(raw: str, base: str | None) -> str | None:
     try:
         href: str = ada_url.normalize_url(raw) if base is None else ada_url.join_url(base, raw)
-    except UnicodeEncodeError:
-        # Web platform strings replace lone surrogates (Infra section 4.7).
-        return _parse(_SURROGATE.sub("\ufffd", raw), base and _SURROGATE.sub("\ufffd", base))
     except ValueError:
-        return None
+        # The parser takes UTF-8; web platform strings replace lone surrogates (Infra section 4.7).
+        scalar = _SURROGATE.sub("\ufffd", raw)
+        scalar_base = base and _SURROGATE.sub("\ufffd", base)
+        return None if (scalar, scalar_base) == (raw, base) else _parse(scalar, scalar_base)
     return href
 
 
 @lru_cache(maxsize=65536)
 def _clean_authority(scheme: str, authority: str) -> str | None:
-    host_port = authority.rpartition("@")[2]
-    if host_port.startswith("["):
-        return host_port
-    host, colon, port = host_port.partition(":")
+    if authority.startswith("["):
+        return authority
+    host, colon, port = authority.partition(":")
     if host.endswith("."):
         # Only now may it read as an IPv4 address ("0x7f.1.."): let the parser see it again.
         href = _parse(f"{scheme}://{host.rstrip('.')}/", None)
