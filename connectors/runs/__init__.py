@@ -4,7 +4,10 @@ One module for URL-seen, content digests, signature bands, sketches, hosts and r
 says what a repeated key means. A run is written once, named by a manifest, and never changed.
 """
 
+from connectors.runs.compaction import Merge, plan_compaction
 from connectors.runs.keys import Keys, Mask
+from connectors.runs.lookup import Found, lookup
+from connectors.runs.merging import merge_runs, scan
 from connectors.runs.probe import KeyProbe, contains_one, probe_new
 from connectors.runs.reading import RunReader
 from connectors.runs.sealing import DamagedRun, SealedFile, publish_sealed, verify
@@ -17,18 +20,24 @@ __all__ = [
     "REMOVED",
     "SET",
     "DamagedRun",
+    "Found",
     "KeyProbe",
     "Keys",
     "Mask",
+    "Merge",
     "RunReader",
     "RunTable",
     "RunWriter",
     "SealedFile",
     "contains_one",
+    "lookup",
+    "merge_runs",
     "oldest_first",
+    "plan_compaction",
     "probe_new",
     "publish_sealed",
     "round_of",
+    "scan",
     "verify",
     "write_run",
 ]

@@ -87,6 +87,11 @@ class RunWriter:
         self._writer.close()
         self._local.unlink(missing_ok=True)
 
+    @property
+    def has_rows(self) -> bool:
+        """Whether any row was appended."""
+        return self._last is not None
+
     def append(self, rows: pa.Table) -> None:
         """Add rows of the table's schema. Raises ValueError when a key is out of order (or repeated, save in
         a ``multi`` table): a run that is not sorted would lose keys without a sign.
