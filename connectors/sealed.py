@@ -7,6 +7,7 @@ import json
 from typing import Any
 
 from connectors.faults import DamagedFile
+from connectors.files import Storage
 
 SEAL = "digest"
 
@@ -43,6 +44,17 @@ def checked(document: dict[str, Any], path: str) -> dict[str, Any]:
 def unseal(data: bytes, path: str) -> dict[str, Any]:
     """Return what seal() was given; raise DamagedFile, naming ``path``, for anything else."""
     return checked(parse(data, path), path)
+
+
+def read_checked(storage: Storage, path: str, digest: str) -> bytes:
+    """Return a file whose BLAKE2b-128 digest, hex, is known; raise DamagedFile if it is gone or differs."""
+    try:
+        data = storage.read_bytes(path)
+    except FileNotFoundError as error:
+        raise DamagedFile(f"{storage.root}/{path} is missing") from error
+    if hashlib.blake2b(data, digest_size=16).hexdigest() != digest:
+        raise DamagedFile(f"{storage.root}/{path} is damaged: its content does not match its digest")
+    return data
 
 
 def _digest(document: dict[str, Any]) -> str:
