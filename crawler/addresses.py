@@ -86,9 +86,9 @@ def classify(ip: str) -> str | None:
     Kinds: cloud_metadata, loopback, private, carrier_nat (100.64/10), link_local, site_local, unique_local,
     multicast, broadcast, this_network (0/8), unspecified, documentation, benchmarking, reserved, and
     not_an_address for text that is none (fail closed). IPv6 addresses that carry an IPv4 address (mapped,
-    NAT64, 6to4, Teredo, ISATAP) are judged by it as well; of the others only 2000::/3 is public, since no more
-    is assigned. IPv4 is read as four decimals, as sockets write it: other spellings are the URL parser's to
-    normalise.
+    NAT64, 6to4, Teredo, ISATAP) are judged by it as well; of the others only 2000::/3 is public, since no
+    more is assigned. IPv4 is read as four decimals, as sockets write it: other spellings are for the URL
+    parser to normalise.
     """
     try:
         address = ip_address(ip)
