@@ -44,7 +44,7 @@ def rows_to_table(rows: Iterable[tuple[Any, ...]], row_type: type[tuple[Any, ...
     columns = list(zip(*rows, strict=True))
     if not columns:
         return schema.empty_table()
-    arrays = [_column(values, field.type) for values, field in zip(columns, schema, strict=True)]
+    arrays = [column_array(values, field.type) for values, field in zip(columns, schema, strict=True)]
     return pa.Table.from_arrays(arrays, schema=schema)
 
 
@@ -65,6 +65,14 @@ def table_to_rows(table: pa.Table, row_type: type[Row]) -> list[Row]:
         else:
             raise ValueError(f"column {name} of {row_type.__name__} is missing")
     return list(map(partial(tuple.__new__, row_type), zip(*columns, strict=True)))
+
+
+def column_array(values: Sequence[Any], kind: Any) -> Any:
+    """Return values as an Arrow array of the type ``kind``, with ``?`` for text that UTF-8 cannot carry."""
+    try:
+        return pa.array(values, type=kind)
+    except UnicodeEncodeError:
+        return pa.array([_encodable(value) for value in values], type=kind)
 
 
 @lru_cache(maxsize=64)
@@ -90,13 +98,6 @@ def _arrow_field(name: str, annotation: Any) -> Any:
     if get_origin(annotation) is tuple and len(item) == 2 and item[1] is Ellipsis and item[0] in _LISTS:
         return pa.field(name, _LISTS[item[0]], nullable)
     raise TypeError(f"field {name} has no column type: {annotation!r}")
-
-
-def _column(values: Sequence[Any], kind: Any) -> Any:
-    try:
-        return pa.array(values, type=kind)
-    except UnicodeEncodeError:
-        return pa.array([_encodable(value) for value in values], type=kind)
 
 
 def _encodable(value: Any) -> Any:
