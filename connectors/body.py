@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import re
-import ssl
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -87,7 +86,7 @@ def read_body(stream: io.BufferedReader, framing: Framing, max_bytes: int) -> Bo
                 return Body(bytes(data), Truncation.LENGTH, f"more than {max_bytes} bytes")
     except TimeoutError as error:
         return Body(bytes(data), Truncation.TIME, str(error))
-    except (ConnectionError, EOFError, ssl.SSLError) as error:
+    except (OSError, EOFError) as error:
         return Body(bytes(data), Truncation.DISCONNECT, str(error))
     return Body(bytes(data), None)
 

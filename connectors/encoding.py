@@ -62,8 +62,9 @@ def decode_body(body: bytes, content_encoding: str | None, max_bytes: int) -> De
     """
     data = bytearray()
     source = _Source(body)
+    codings = codings_of(content_encoding) if body else ()
     try:
-        for piece in decode_pieces(source, codings_of(content_encoding), max_bytes):
+        for piece in decode_pieces(source, codings, max_bytes):
             data += piece
             if len(data) > max_bytes:
                 return DecodedBody(bytes(data[:max_bytes]), True, None, source.consumed_bytes)
@@ -192,6 +193,8 @@ class _Inflated:
             piece = self._inflater.unconsumed_tail or next(self._pieces, b"")
         while decoded := self._inflater.decompress(b"", PIECE_BYTES):
             yield decoded
+        if self._inflater.eof:
+            return
         raise _Undecodable("the encoded body ends early")
 
     def _salvage(self, inflater: zlib._Decompress, piece: bytes) -> Pieces:
@@ -216,9 +219,11 @@ def _unbrotli(pieces: Pieces) -> Pieces:
     decompressor = brotli.Decompressor()
     try:
         for piece in pieces:
-            yield decompressor.process(piece, output_buffer_limit=PIECE_BYTES)
-            while not decompressor.can_accept_more_data():
-                yield decompressor.process(b"", output_buffer_limit=PIECE_BYTES)
+            decoded = decompressor.process(piece, output_buffer_limit=PIECE_BYTES)
+            # It says it can take more input while output still waits inside: ask until nothing comes.
+            while decoded:
+                yield decoded
+                decoded = decompressor.process(b"", output_buffer_limit=PIECE_BYTES)
             if decompressor.is_finished():
                 return
     except brotli.error as error:

@@ -87,7 +87,7 @@ class HttpFetcher:
     def fetch(self, request: FetchRequest) -> Capture | FetchFailure:
         """Return the capture of one GET, or the failure with its reason.
 
-        A body cut short is a capture with ``truncated`` set; without a single body byte it is a failure.
+        A body cut short is a capture with ``truncated`` set; a 2xx without a single byte of it is a failure.
         Reasons: timeout, connect_timeout, connection_refused, connection_reset, unreachable, dns_failure,
         dns_nxdomain, tls_error, private_address, no_contact, port_not_allowed, bad_url, bad_response,
         header_too_large, disconnect, local_error, stopped.
@@ -95,6 +95,8 @@ class HttpFetcher:
         started_at = self._clock.now()
         try:
             return self._capture(request, started_at)
+        except TimeoutError as error:
+            return FetchFailure(request.url, "timeout", str(error), started_at, self._clock.now())
         except FetchFault as fault:
             finished_at = self._clock.now()
             return FetchFailure(request.url, fault.reason, fault.detail, started_at, finished_at, fault.ip)
@@ -143,7 +145,8 @@ class HttpFetcher:
             body = exchange.read_body(max_bytes)
         except FetchFault as fault:
             raise FetchFault(fault.reason, fault.detail, exchange.ip) from fault
-        if body.truncated and not body.data:
+        # A redirect or an error is known by its head alone; a page without one byte of it is not.
+        if body.truncated and not body.data and 200 <= exchange.head.status < 300:
             reason = "timeout" if body.truncated == Truncation.TIME else "disconnect"
             raise FetchFault(reason, body.detail, exchange.ip)
         return self._within_decoded_cap(body, exchange, max_bytes)
@@ -201,7 +204,7 @@ def _headers(request: FetchRequest, wanted: Target, user_agent: str) -> list[tup
         ("Accept-Encoding", encoding.ACCEPTED),
         ("If-None-Match", _header_value(request.etag)),
         ("If-Modified-Since", _header_value(request.last_modified)),
-        ("Cookie", _header_value("; ".join(f"{name}={value}" for name, value in request.cookies))),
+        ("Cookie", "; ".join(filter(None, (_header_value("=".join(pair)) for pair in request.cookies)))),
         ("Connection", "keep-alive"),
     ]
     return [(name, value) for name, value in headers if value]

@@ -95,7 +95,7 @@ class _Lines:
             name_bytes = name_bytes.rstrip(b" \t")
             continues = bool(colon and name_bytes)
             if continues:
-                if name_bytes.translate(_TO_SPACES) != name_bytes:
+                if b"\t" in name_bytes or name_bytes.translate(_TO_SPACES) != name_bytes:
                     raise FetchFault("bad_response", "control character in a header name")
                 fields.append((name_bytes.decode("latin-1"), _text(value_bytes)))
         return fields

@@ -138,8 +138,9 @@ class Connection:
 
     def cut(self) -> None:
         """End the connection from another thread; whoever reads from it sees the end of the stream."""
+        # Not SSLSocket.shutdown: it drops the TLS layer, and its reader would get bytes still encrypted.
         with contextlib.suppress(OSError, ValueError):
-            self._sock.shutdown(socket.SHUT_RDWR)
+            socket.socket.shutdown(self._sock, socket.SHUT_RDWR)
 
     def close(self) -> None:
         """Close the socket; never fails."""
