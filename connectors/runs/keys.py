@@ -81,7 +81,7 @@ def expand(first: Index, last: Index) -> tuple[Index, Index]:
 def _advance(hay2: Keys, k2: Keys, low: Index, high: Index, through: bool) -> Index:
     """Return for each key the first position in [low, high) that is not below it (``through``: above it)."""
     found = low.copy()
-    step = 1 << (int((high - low).max()).bit_length())
+    step = 1 << int((high - low).max()).bit_length() >> 1
     while step:
         ahead = found + step
         seen = hay2[np.minimum(ahead, high) - 1]

@@ -193,6 +193,19 @@ class TestGrowth:
             assert len(entries) <= known / pack_rows + 2 * calendar.SMALL_FILES
         assert sum(rewritten[-50:]) / 50 < 6 * pack_rows
 
+    def test_small_files_of_far_slots_are_gathered(self, storage: Storage) -> None:
+        entries: list[FileEntry] = []
+        for number in range(1, 60):
+            now = NOW + number * HOUR
+            opened = calendar.entries_to_open(entries, now, 10, number, pack_rows=50)
+            due, later = calendar.read(storage, opened, now)
+            rows = [*table_to_rows(later, UrlState), url(number, now + 2_000 * HOUR)]
+            entries = [entry for entry in entries if entry not in opened]
+            entries += calendar.write_slots(storage, 0, number, rows, now, "t", pack_rows=50)
+            assert due.num_rows == 0
+            assert sum(entry.rows for entry in entries) == number
+            assert len(entries) <= calendar.SMALL_FILES + number // 50
+
     def test_planning_does_not_read_the_whole_backlog(self, storage: Storage) -> None:
         share, rounds = 20, 96
         rows = [url(number, NOW, host=number % 50) for number in range(4000)]

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from connectors.files import Storage, open_storage
 from connectors.runs import MULTI, DamagedRun, KeyProbe, RunTable, contains_one, probe_new, verify, write_run
+from connectors.runs import reading as run_reading
 from connectors.runs import writing as run_writing
 from connectors.runs.keys import pair_bounds, sort_order
 from schemas.manifest import FileEntry
@@ -62,6 +63,7 @@ class TestProbe:
     ) -> None:
         with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
             patch.setattr(run_writing, "ROW_GROUP_ROWS", 7)
+            patch.setattr(run_reading, "BLOCK_GROUPS", 2)
             storage = open_storage(folder)
             entries = [write_keys(storage, keys, number) for number, keys in enumerate(runs)]
             known = {key for keys in runs for key in keys}
@@ -122,6 +124,12 @@ class TestProbe:
         read.clear()
         assert probe_new(storage, [entry], uint64([21, 500]), uint64([3, 3])).all()
         assert read == []
+
+    def test_a_host_over_many_blocks_is_known_throughout(self, storage: Storage, small_groups: None) -> None:
+        keys = [(7, page) for page in range(0, 1_000, 2)]
+        entry = write_keys(storage, [(6, 1), *keys, (8, 1)])
+        fresh = probe_new(storage, [entry], np.full(1_000, 7, np.uint64), np.arange(1_000, dtype=np.uint64))
+        assert fresh.tolist() == [page % 2 == 1 for page in range(1_000)]
 
     def test_what_one_run_knows_is_not_asked_of_the_next(self, storage: Storage) -> None:
         large = write_keys(storage, [(1, page) for page in range(100)], 1, level=1)
