@@ -37,11 +37,11 @@ setup(
         "numpy>=1.26",
         "pyarrow>=14.0.1,<26",
         "dnspython>=2.6,<3",
-        "pebble>=5.0,<6",
         "PyYAML>=6.0",
         "brotli>=1.2",
         "zstandard>=0.22,<1",
         "faust-cchardet>=2.1.19",
+        "webencodings>=0.6,<1",
         "tqdm>=4.66",
     ],
     extras_require={
