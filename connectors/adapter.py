@@ -29,6 +29,7 @@ from schemas.fetch import Truncation
 
 MOST_ADDRESSES_TRIED = 2
 IDLE_SECONDS = 60.0
+_NOBODY_THERE = ("connection_refused", "connect_timeout", "unreachable")
 _KEEP_ALIVE_TIMEOUT = re.compile(r"\btimeout\s*=\s*\"?([0-9]{1,6})", re.IGNORECASE)
 
 
@@ -128,10 +129,15 @@ class WireAdapter(BaseAdapter):
                 return connection
         targets = request.routes[:MOST_ADDRESSES_TRIED]
         seconds = self._limits.connect_timeout_seconds / len(targets)
-        for target in targets[:-1]:
-            with contextlib.suppress(FetchFault):
+        faults = []
+        for target in targets:
+            try:
                 return self._open(target, request.deadline, seconds)
-        return self._open(targets[-1], request.deadline, seconds)
+            except FetchFault as fault:
+                faults.append(fault)
+                if fault.reason not in _NOBODY_THERE:
+                    break
+        raise faults[0]
 
     def _open(self, target: Target, deadline: Deadline, seconds: float) -> Connection:
         if self.stopped:

@@ -66,8 +66,8 @@ def test_nothing_remembered_from_a_page_can_add_a_header(poison):
 
 def test_reply_is_kept_in_order_and_case_with_its_bytes():
     reply = (
-        b"HTTP/1.1 203 Non-\xc4uthoritative  Thing\r\nSET-cookie: a=1\r\nX-Odd:  v\xe9 \r\nSet-Cookie: b=2\r\n"
-        b"content-LENGTH: 5\r\nEmpty:\r\n\r\n\x00\xff\r\n\x01"
+        b"HTTP/1.1 203 Non-\xc4uthoritative  Thing\r\nSET-cookie: a=1\r\n"
+        b"X-Odd:  v\xe9 \r\nSet-Cookie: b=2\r\ncontent-LENGTH: 5\r\nEmpty:\r\n\r\n\x00\xff\r\n\x01"
     )
     capture = fetch(reply)
     assert isinstance(capture, Capture)

@@ -91,6 +91,7 @@ class RawServer:
         self._scripts = scripts
         self._tls = tls
         self._threads: list[threading.Thread] = []
+        self._sockets: list[socket.socket] = []
         self._listener = socket.create_server(
             (address, 0), family=socket.AF_INET6 if ":" in address else socket.AF_INET
         )
@@ -110,8 +111,9 @@ class RawServer:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.stopping.set()
-        with contextlib.suppress(OSError):
-            self._listener.shutdown(socket.SHUT_RDWR)
+        for sock in (self._listener, *self._sockets):
+            with contextlib.suppress(OSError):
+                socket.socket.shutdown(sock, socket.SHUT_RDWR)
         self._listener.close()
         for thread in self._threads:
             thread.join(10)
@@ -136,12 +138,14 @@ class RawServer:
             self._start(self._serve, sock, script)
 
     def _serve(self, sock: socket.socket, script: Script) -> None:
+        self._sockets.append(sock)
         sock.settimeout(30)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         try:
             if self._tls is not None:
                 try:
                     sock = self._tls.wrap_socket(sock, server_side=True)
+                    self._sockets.append(sock)
                 except (OSError, ValueError):
                     self.failed_handshakes += 1
                     return
