@@ -34,7 +34,7 @@ __all__ = [
 
 MAX_RAW_CHARS = 65_536
 _LONGEST_AUTHORITY = 255 + len(":65535")
-DEFAULT_PORTS = {"http": 80, "https": 443}
+DEFAULT_PORT_OF = {"http": 80, "https": 443}
 _UNTIDY = re.compile(r"[%;(\[\]|^`{}\\]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -69,7 +69,7 @@ def normalise(raw: str, base: str | None = None, encoding: str = "utf-8") -> Nor
     if href is None:
         return UrlRejection("invalid_url", raw[:200])
     scheme, _, rest = href.partition("://")
-    if scheme not in DEFAULT_PORTS:
+    if scheme not in DEFAULT_PORT_OF:
         return UrlRejection("unsupported_scheme", href.partition(":")[0][:40])
     rest = rest.partition("#")[0]
     authority, slash, path = rest.partition("/")
@@ -134,7 +134,7 @@ def split(url: str) -> UrlParts:
     """Return the parts of a URL in normal form; text that is no such URL is a bug and raises ValueError."""
     scheme, mark, rest = url.partition("://")
     authority, slash, tail = rest.partition("/")
-    if scheme not in DEFAULT_PORTS or not mark or not slash or not authority:
+    if scheme not in DEFAULT_PORT_OF or not mark or not slash or not authority:
         raise ValueError(f"not a URL in normal form: {url[:200]!r}")
     host, port = _host_and_port(scheme, authority)
     path, question, query = tail.partition("?")
@@ -146,7 +146,7 @@ def _host_and_port(scheme: str, authority: str) -> tuple[str, int]:
     host, colon, port = authority.rpartition(":")
     if not colon or authority.endswith("]"):
         host, port = authority, ""
-    return host.strip("[]"), int(port) if port else DEFAULT_PORTS[scheme]
+    return host.strip("[]"), int(port) if port else DEFAULT_PORT_OF[scheme]
 
 
 def host_of(url: str) -> str:
