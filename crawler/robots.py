@@ -100,12 +100,28 @@ def product_token(user_agent: str) -> str:
     return token.lower()
 
 
+def clip(body: bytes) -> bytes:
+    """Return the part of a robots.txt that is read: whole lines, at most MAX_BODY_BYTES."""
+    if len(body) <= MAX_BODY_BYTES:
+        return body
+    return body[: 1 + max(body.rfind(b"\n", 0, MAX_BODY_BYTES), body.rfind(b"\r", 0, MAX_BODY_BYTES))]
+
+
+class PathPatterns:
+    """An operator's list of paths in the language of robots.txt: ``/cart``, ``/*?sort=``, ``/*.pdf$``."""
+
+    def __init__(self, patterns: tuple[str, ...]) -> None:
+        self._matcher = _matcher([("Disallow", pattern) for pattern in patterns])
+
+    def match(self, url: str) -> bool:
+        """Return whether any pattern matches the path and query of ``url``."""
+        return not self._matcher.can_fetch(url, "*")
+
+
 def _lines(body: bytes) -> list[str]:
     """Return the lines without comments; bytes that are not UTF-8 become percent escapes."""
-    text = body[:MAX_BODY_BYTES].decode("utf-8-sig", "surrogateescape")
+    text = clip(body).decode("utf-8-sig", "surrogateescape")
     lines = _LINE_END.split(_BYTE.sub(lambda match: f"%{ord(match[0]) - 0xDC00:02X}", text))
-    if len(body) > MAX_BODY_BYTES:
-        del lines[-1]
     return [line.partition("#")[0].strip() for line in lines]
 
 

@@ -13,8 +13,10 @@ from crawler.robots import (
     DENY,
     MAX_BODY_BYTES,
     RULES,
+    PathPatterns,
     RobotsRules,
     access_of,
+    clip,
     product_token,
     ttl_seconds,
 )
@@ -208,3 +210,18 @@ def test_answers_stand_for_a_day_and_failures_for_minutes():
     assert ttl_seconds(DENY, 24) == 300.0
     assert [ttl_seconds(DENY, 24, last) for last in (300.0, 600.0, 3600.0)] == [600.0, 1200.0, 3600.0]
     assert ttl_seconds(RULES, 0) == 300.0
+
+
+def test_clip_keeps_whole_lines():
+    assert clip(b"a\nb") == b"a\nb"
+    assert clip(b"a\n" + b"b" * MAX_BODY_BYTES) == b"a\n"
+    assert clip(b"b" * (MAX_BODY_BYTES + 1)) == b""
+
+
+def test_an_operators_patterns_speak_the_same_language():
+    patterns = PathPatterns(("/cart", "/*?sort=", "/*.pdf$"))
+    assert patterns.match("https://s.example/cart/1")
+    assert patterns.match("https://s.example/list?sort=up")
+    assert patterns.match("https://s.example/a.pdf")
+    assert not patterns.match("https://s.example/a.pdf.html")
+    assert not PathPatterns(()).match("https://s.example/cart")
