@@ -51,9 +51,9 @@ class ScopePolicy:
 
     ``scope`` any admits every host; domain those whose registered domain is that of one of ``seed_hosts``;
     host these hosts alone. ``ports`` holds every port that may be asked. ``max_depth`` counts links from a
-    seed, ``max_segment_repeats`` how often a path may say one segment, ``max_page_number`` how far a pagination
-    is followed (item offsets: ten times as far). Calendars are followed ``calendar_years_ahead`` and
-    ``calendar_years_back`` from now.
+    seed, ``max_segment_repeats`` how often a path may say one segment, ``max_page_number`` how far a
+    pagination is followed (item offsets: ten times as far). Calendars are followed ``calendar_years_ahead``
+    and ``calendar_years_back`` from now.
     """
 
     max_depth: int = 20

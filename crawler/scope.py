@@ -15,7 +15,7 @@ from crawler.limits import (
     Verdict,
 )
 from crawler.patterns import excludes_path
-from crawler.urls import DEFAULT_PORT_OF, split
+from crawler.urls import DEFAULT_PORT_OF
 
 __all__ = [
     "ADMITTED",
