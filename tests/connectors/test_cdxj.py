@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from connectors.cdxj import CdxjRow, format_row, merge, mime_of, parse_row, read_lines, with_fields
-from tests.fakes.captures import capture, html, open_segment, write_every_kind
+from tests.fakes.captures import capture, html, open_segment, original_of, write_every_kind
 
 OURS_ONLY = {"mime-detected", "truncated", "charset", "languages", "redirect"}
 
@@ -53,6 +53,15 @@ def test_fields_come_in_the_order_of_common_crawl(tmp_path: Path) -> None:
         *("url", "mime", "mime-detected", "status", "digest", "length", "offset", "filename"),
         *("charset", "languages", "truncated", "redirect"),
     ]
+
+
+def test_a_revisit_is_not_called_truncated(tmp_path: Path) -> None:
+    segment = open_segment(tmp_path)
+    original = original_of("https://a.example/", segment.write(capture(), "warc", {}, None, "planned"))
+    stale = capture(status=304, body=b"", truncated="disconnect")
+    segment.write(stale, "crawldiagnostics", {}, original, "again")
+    (line,) = segment.close()[1].cdxj_lines
+    assert "truncated" not in parse_row(line).fields
 
 
 def test_fields_are_added_later() -> None:
@@ -136,6 +145,7 @@ def test_a_merged_index_is_the_same_bytes_every_time(tmp_path: Path) -> None:
     for out in outs:
         merge([opener(["a", "c"], True), opener(["b"], False)], out, tmp_path)
     assert outs[0].getvalue() == outs[1].getvalue()
+    assert outs[0].getvalue()[3:8] == bytes(5), "no name and no time in the gzip header"
     assert list(read_lines(io.BytesIO(outs[0].getvalue()))) == ["a", "b", "c"]
 
 

@@ -20,6 +20,7 @@ from connectors.tables import (
     table_from_rows,
     write_table,
 )
+from connectors.warc_records import warc_date
 from schemas.tables import TABLES
 
 REMOVED = [
@@ -65,6 +66,12 @@ def test_rows_come_back_sorted_with_times_in_utc(tmp_path: Path) -> None:
     assert [row["url"] for row in back] == ["https://a.example/", "https://b.example/"]
     assert back[0]["removed_at"] == datetime(1970, 1, 1, tzinfo=UTC)
     assert back[1]["removed_at"] == datetime(2025, 11, 30, 10, 53, 20, 123456, tzinfo=UTC)
+
+
+def test_times_are_rounded_as_in_warc_dates() -> None:
+    row = {**REMOVED[0], "removed_at": 1764500000.1000009}
+    (back,) = table_from_rows("removed", [row]).column("removed_at").to_pylist()
+    assert f"{back:%Y-%m-%dT%H:%M:%S.%fZ}" == warc_date(1764500000.1000009) == "2025-11-30T10:53:20.100001Z"
 
 
 def test_the_same_rows_in_any_order_give_the_same_bytes() -> None:

@@ -76,9 +76,12 @@ def test_a_damaged_member_is_refused(member: bytes) -> None:
 
 
 def test_payload_of_a_foreign_record() -> None:
-    payload = read_payload(gzip.compress(RECORD))
+    payload = read_payload(
+        gzip.compress(RECORD.replace(b"\r\nContent-L", b"\r\nwarc-x: 1\r\nwarc-x: 2\r\nContent-L"))
+    )
     assert (payload.status, payload.headers, payload.body) == (200, (), b"body")
     assert payload.warc_headers["WARC-Type"] == "response"
+    assert payload.warc_headers["warc-x"] == "1"
 
 
 def test_fields_are_read_leniently_and_faults_named() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 from pathlib import Path
 from typing import Any
 
@@ -95,6 +96,15 @@ def test_the_payload_type_is_that_of_the_decoded_body(tmp_path: Path, coding: st
     record = stored(tmp_path, capture(body=body, response_headers=headers))
     assert record.get("WARC-Identified-Payload-Type") == "text/html"
     assert http_payload(record).body == body
+
+
+def test_a_compressed_body_with_a_long_header_of_its_own_is_looked_into(tmp_path: Path) -> None:
+    file = io.BytesIO()
+    with gzip.GzipFile("n" * 5000, "wb", fileobj=file) as zipped:
+        zipped.write(HTML)
+    headers = (("Content-Encoding", "gzip"),)
+    record = stored(tmp_path, capture(body=file.getvalue(), response_headers=headers))
+    assert record.get("WARC-Identified-Payload-Type") == "text/html"
 
 
 def test_an_empty_body_has_no_payload_type(tmp_path: Path) -> None:
