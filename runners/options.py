@@ -121,7 +121,9 @@ def add_crawl_flags(parser: StrictParser) -> None:
             parser.add_argument(f"--{field.name}", type=_comma_separated, default=None, help=text)
         else:
             parser.add_argument(f"--{field.name}", type=_named(kind), default=None, help=text)
-    parser.add_argument("--as_of", type=parse_instant, default=None, metavar="RFC3339", help='what "due" means now')
+    parser.add_argument(
+        "--as_of", type=parse_instant, default=None, metavar="RFC3339", help='what "due" means now'
+    )
 
 
 def _value_type(hint: Any) -> type:

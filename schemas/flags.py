@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-ENGINE_FLAGS = frozenset({"runner", "fetch_concurrency", "page_processes", "checkpoint_seconds", "lease_seconds"})
+ENGINE_FLAGS = frozenset(
+    {"runner", "fetch_concurrency", "page_processes", "checkpoint_seconds", "lease_seconds"}
+)
 
 
 class FlagError(ValueError):

@@ -15,8 +15,9 @@ class JournalEntry:
     the fetch step that no entry names is litter. ``cdxj`` maps each WARC file to its sorted index rows;
     ``outcomes_path`` holds OutcomeRow, ``hosts_path`` HostState and ``robots_path`` RobotsState rows ('' when
     there are none). ``planned_done`` counts the plan's URLs that are done with this entry; ``bytes`` is what
-    the responses' bodies took. ``digests`` gives BLAKE2b-128, hex, of the side files by path. Instants are
-    UTC epoch seconds; ``attempt`` is the random token of the attempt that wrote it.
+    the responses' bodies took. ``digests`` gives BLAKE2b-128, hex, of the side files by path. ``is_last``
+    says that nothing of the shard's plan is left. Instants are UTC epoch seconds; ``attempt`` is the random
+    token of the attempt that wrote it.
     """
 
     shard: int
@@ -32,3 +33,4 @@ class JournalEntry:
     planned_done: int = 0
     bytes: int = 0
     digests: dict[str, str] = field(default_factory=dict)
+    is_last: bool = False

@@ -6,7 +6,8 @@ only name them. Paths are relative to the crawl folder.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from schemas.flags import CrawlFlags
@@ -49,8 +50,9 @@ class ShardPlan:
 class RoundPlan:
     """The create-only plan of a round. A rerun reads it instead of planning again.
 
-    ``rank_cut`` is the largest rank that is planned; ``due`` names the file of each partition
-    that read due URLs; ``assignment`` is the file that maps host keys to shards.
+    ``cut_rank`` and ``cut_key`` are the last (rank, URL key) that is planned, None when all are; ``due``
+    names the file of each partition that read due URLs; ``shard_of_group`` maps the top 16 bits of a host
+    key to its shard; ``policy_path`` and ``scope_path`` name the state files in force, '' for none.
     """
 
     format_version: int
@@ -64,46 +66,57 @@ class RoundPlan:
     planned: int
     hosts: int
     left_out: dict[str, int]
-    rank_cut: float
-    predicted_bytes: float
+    cut_rank: float | None
+    cut_key: int | None
     shards: tuple[ShardPlan, ...]
     due: tuple[DueRef, ...]
-    assignment: str
-    injected: tuple[str, ...] = ()
-    consumed: tuple[str, ...] = ()
-    extra: dict[str, Any] = field(default_factory=dict)
+    shard_of_group: dict[str, int]
+    injected: tuple[str, ...]
+    policy_path: str
+    scope_path: str
 
 
 class SeedPart(NamedTuple):
-    """One partition's row group in the file of newly injected seeds."""
+    """A partition that has something to plan, and its row group of newly injected seeds ('' for none).
+
+    ``absorbed_path`` names the document that says which inject files this plan takes in.
+    """
 
     partition: int
     path: str
     row_group: int
+    absorbed_path: str
 
 
 class DueRef(NamedTuple):
     """The due URLs of one partition: every calendar row that was read, selected or left out.
 
-    ``consumed`` names the calendar files that the rows came from; they are replaced by the round.
+    ``path`` is a file of UrlState with three more columns: ``rank``, ``verdict`` (selected, a reason, or
+    not_due for rows of a coarse slot that opened) and ``is_new`` (a seed that no earlier round knew).
+    ``hosts_path`` is a file of HostState. ``consumed`` names the calendar files that the rows came from; the
+    round replaces them.
     """
 
     partition: int
     path: str
+    hosts_path: str
     rows: int
-    selected: int
-    left_out: str
-    consumed: str
+    consumed: Sequence[str]
+    absorbed_path: str
 
 
 class ListPart(NamedTuple):
-    """One shard's URLs, hosts and robots.txt of one partition: the same row group of three files."""
+    """One shard's URLs, hosts and robots.txt of one partition: row groups of that partition's dealt files.
+
+    ``row_group`` numbers the URLs and the hosts; ``robots_row_group`` is -1 where no robots.txt is known.
+    """
 
     shard: int
     row_group: int
     urls_path: str
     hosts_path: str
     robots_path: str
+    robots_row_group: int
 
 
 class SegmentRef(NamedTuple):
@@ -115,13 +128,15 @@ class SegmentRef(NamedTuple):
 
 
 class ParsedRef(NamedTuple):
-    """A parsed segment: its outcome rows, its pages, and the sketches that the content gate reads."""
+    """A parsed segment: its outcome rows, its pages, the sketches that the content gate reads, host clocks."""
 
     segment: str
     outcomes_path: str
     parsed_path: str
     sketches_path: str
     sketches: int
+    hosts_path: str
+    robots_path: str
 
 
 class VerdictRef(NamedTuple):

@@ -35,24 +35,39 @@ class ToyServer:
         self.web = web
         self.log: list[Access] = []
         self.port = 0
+        self._connections: set[asyncio.Task[None]] = set()
         self._file = log_path.open("a", encoding="utf-8") if log_path else None
 
     async def start(self, port: int = 0) -> asyncio.Server:
         """Listen; `port` is known afterwards."""
         server = await asyncio.start_server(self._connection, "127.0.0.1", port)
         self.port = server.sockets[0].getsockname()[1]
+        self._listening = server
         return server
 
+    async def stop(self) -> None:
+        """Stop listening and end every connection."""
+        self._listening.close()
+        for task in list(self._connections):
+            task.cancel()
+        await asyncio.gather(*self._connections, return_exceptions=True)
+        if self._file:
+            self._file.close()
+
     async def _connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._connections.add(task)
         try:
-            while await self._exchange(reader, writer):
-                pass
-        except (ConnectionError, asyncio.IncompleteReadError):
+            while True:
+                await self._exchange(reader, writer)
+        except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
             pass
         finally:
+            self._connections.discard(task)
             writer.close()
 
-    async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+    async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         head = await reader.readuntil(b"\r\n\r\n")
         arrived_at = time.time()
         lines = head.decode("latin-1").split("\r\n")
@@ -63,11 +78,15 @@ class ToyServer:
         try:
             await self._send(writer, reply)
         finally:
-            self._record(Access(host, target, arrived_at, time.time(), reply.status, headers.get("user-agent", "")))
-        return True
+            self._record(
+                Access(host, target, arrived_at, time.time(), reply.status, headers.get("user-agent", ""))
+            )
 
     async def _send(self, writer: asyncio.StreamWriter, reply: Reply) -> None:
-        lines = [f"HTTP/1.1 {reply.status} {REASONS.get(reply.status, 'Status')}", f"Content-Type: {reply.content_type}"]
+        lines = [
+            f"HTTP/1.1 {reply.status} {REASONS.get(reply.status, 'Status')}",
+            f"Content-Type: {reply.content_type}",
+        ]
         lines += [f"{name}: {value}" for name, value in reply.headers]
         framing = "Transfer-Encoding: chunked" if reply.chunked else f"Content-Length: {len(reply.body)}"
         writer.write(("\r\n".join([*lines, framing]) + "\r\n\r\n").encode("latin-1"))
@@ -95,15 +114,16 @@ def serve(web: ToyWeb, log_path: Path | None = None) -> Iterator[ToyServer]:
     """Run a ToyServer in a thread of this process for the length of a `with` block."""
     server = ToyServer(web, log_path)
     loop = asyncio.new_event_loop()
-    listening = loop.run_until_complete(server.start())
+    loop.run_until_complete(server.start())
     thread = threading.Thread(target=loop.run_forever, name="toy-web", daemon=True)
     thread.start()
     try:
         yield server
     finally:
-        loop.call_soon_threadsafe(listening.close)
+        asyncio.run_coroutine_threadsafe(server.stop(), loop).result(timeout=5)
         loop.call_soon_threadsafe(loop.stop)
         thread.join(timeout=5)
+        loop.close()
 
 
 def read_log(path: Path) -> list[Access]:

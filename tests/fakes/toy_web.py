@@ -212,7 +212,19 @@ class ToyWeb:
 
     def _trouble_site(self, host: str) -> None:
         root = f"http://{host}/"
-        names = ["gone", "error", "busy", "slow", "big", "gzip", "chunked", "empty", "file.pdf", "noindex", "nofollow"]
+        names = [
+            "gone",
+            "error",
+            "busy",
+            "slow",
+            "big",
+            "gzip",
+            "chunked",
+            "empty",
+            "file.pdf",
+            "noindex",
+            "nofollow",
+        ]
         self._add(root, "Trouble", [f"/{name}" for name in names])
         text = self._text(200).encode()
         page = b"<html><head><title>T</title></head><body><article><p>%s</p></article></body></html>"

@@ -1,0 +1,112 @@
+"""CommitRound: every file and count of the round into one create-only manifest, last of all."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
+
+import apache_beam as beam
+
+from connectors import layout
+from connectors.files import digest_of
+from schemas.manifest import FORMAT_VERSION, FileEntry, Manifest
+from schemas.round import RoundSpec, Tally
+from transforms import coders  # noqa: F401  (registers the row coders)
+from transforms.view import RoundView, open_view
+
+PER_ROUND_TABLES = frozenset({*layout.TABLES, "warc", "index"})
+
+
+class CommitRound(beam.PTransform):
+    """(PCollection[FileEntry], PCollection[str], PCollection[Tally]) -> PCollection[int].
+
+    The files that the round wrote, the paths of state files that it replaced, and its counts. The manifest is
+    written when everything else is done, create-only: of two attempts one commits, and the other sees that.
+    Yields the number of the committed round; nothing when nothing was planned.
+    """
+
+    def __init__(self, spec: RoundSpec) -> None:
+        super().__init__()
+        self.spec = spec
+
+    def expand(self, inputs: tuple[beam.PCollection, beam.PCollection, beam.PCollection]) -> beam.PCollection:
+        """Bring everything to one place, then write the manifest."""
+        files, replaced, tallies = inputs
+        keyed = {
+            "files": files | "KeyFiles" >> beam.Map(lambda entry: (0, entry)),
+            "replaced": replaced | "KeyReplaced" >> beam.Map(lambda path: (0, path)),
+            "tallies": tallies
+            | "KeyTallies" >> beam.Map(lambda tally: ((tally.group, tally.name), tally.value))
+            | "SumTallies" >> beam.CombinePerKey(sum)
+            | "KeySums" >> beam.MapTuple(lambda names, value: (0, Tally(*names, value))),
+        }
+        return keyed | "Gather" >> beam.CoGroupByKey() | "Commit" >> beam.ParDo(_Commit(self.spec))
+
+
+class _Commit(beam.DoFn):
+    def __init__(self, spec: RoundSpec) -> None:
+        self.spec = spec
+
+    def process(self, element: tuple[int, dict[str, Iterable]]) -> Iterator[int]:
+        _, groups = element
+        view = open_view(self.spec)
+        manifest = manifest_of_round(
+            view, list(groups["files"]), set(groups["replaced"]), list(groups["tallies"])
+        )
+        yield view.folder.commit_manifest(manifest).round
+
+
+def manifest_of_round(
+    view: RoundView, files: list[FileEntry], replaced: set[str], tallies: list[Tally]
+) -> Manifest:
+    """Return the manifest: live state of the parent and of this round, this round's tables, all counts."""
+    plan = view.plan
+    kept = [entry for entry in _carried(view) if entry.path not in replaced]
+    current = [*_state_documents(view), *files]
+    groups: dict[str, dict[str, int]] = {"outcome": {}, "counter": {}}
+    for tally in tallies:
+        groups[tally.group][tally.name] = tally.value
+    outcomes: dict[str, dict[str, int]] = defaultdict(dict)
+    for name, count in sorted(groups["outcome"].items()):
+        outcome, _, reason = name.partition("/")
+        outcomes[outcome][reason or outcome] = count
+    return Manifest(
+        format_version=FORMAT_VERSION,
+        round=plan.round,
+        run_id=plan.run_id,
+        parent=plan.parent,
+        as_of=_instant(plan.as_of),
+        started_at=_instant(plan.planned_at),
+        committed_at=_instant(time.time()),
+        flags=plan.flags,
+        planned=plan.planned,
+        outcomes=dict(outcomes),
+        left_out=plan.left_out,
+        counters=dict(sorted(groups["counter"].items())),
+        injected=[*(view.parent.injected if view.parent else []), *plan.injected],
+        files=sorted([*kept, *current], key=lambda entry: entry.path),
+    )
+
+
+def _carried(view: RoundView) -> list[FileEntry]:
+    """Return the parent's files that stay live: state, but not that round's own tables and archives."""
+    files = view.parent.files if view.parent else []
+    superseded = {"policy", "scope"}
+    return [entry for entry in files if entry.table not in PER_ROUND_TABLES | superseded]
+
+
+def _state_documents(view: RoundView) -> list[FileEntry]:
+    """Return the entries of the policy and scope files in force."""
+    entries = []
+    for table, path in (("policy", view.plan.policy_path), ("scope", view.plan.scope_path)):
+        if path:
+            with view.storage.open_read(path) as file:
+                digest = digest_of(file)
+            entries.append(FileEntry(path, "", table, 0, 0, 1, view.storage.size(path), digest))
+    return entries
+
+
+def _instant(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).isoformat().replace("+00:00", "Z")

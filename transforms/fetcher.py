@@ -1,0 +1,50 @@
+"""The network as a round's flags want it: one fetcher in each worker process."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from connectors.clock import SystemClock
+from connectors.connect_to import ConnectTo
+from connectors.dns import Resolver, parse_nameservers
+from connectors.http import HttpFetcher
+from connectors.limits import FetchLimits
+from connectors.routes import AddressPolicy
+from crawler.addresses import classify
+from schemas.flags import CrawlFlags
+
+PUBLIC_PORTS = frozenset({80, 443, 8080, 8443})
+
+
+@lru_cache(maxsize=1)
+def shared_fetcher(flags: CrawlFlags) -> HttpFetcher:
+    """Return this process's fetcher, made at the first call: shards of one worker share its limits and caches."""
+    return open_fetcher(flags)
+
+
+def open_fetcher(flags: CrawlFlags) -> HttpFetcher:
+    """Return a new fetcher; bad --nameservers or --connect_to raise ValueError with the value."""
+    return HttpFetcher(
+        user_agent=flags.user_agent,
+        contact=flags.contact,
+        resolver=Resolver(SystemClock(), parse_nameservers(flags.nameservers)),
+        policy=AddressPolicy(
+            verdict=classify,
+            allow_private=flags.allow_private_addresses,
+            require_contact=True,
+            allowed_ports=PUBLIC_PORTS,
+        ),
+        limits=FetchLimits(
+            connect_timeout_seconds=flags.connect_timeout_seconds,
+            read_timeout_seconds=flags.read_timeout_seconds,
+            fetch_timeout_seconds=flags.fetch_timeout_seconds,
+            max_body_bytes=flags.max_body_bytes,
+        ),
+        connect_to=ConnectTo.parse(flags.connect_to),
+    )
+
+
+def exempt_addresses(flags: CrawlFlags) -> frozenset[str]:
+    """Return the addresses that --connect_to rules name: the pause per address does not apply to them."""
+    rules = ConnectTo.parse(flags.connect_to).rules
+    return frozenset(rule.address for rule in rules if rule.address)

@@ -1,0 +1,289 @@
+"""One shard on the real clock: a session's decisions carried out by a pool of downloading threads."""
+
+from __future__ import annotations
+
+import logging
+import queue
+import secrets
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
+
+from connectors import layout, parts, runs
+from connectors.clock import Clock, SystemClock
+from connectors.encoding import decode_body
+from connectors.faults import LeaseLost
+from connectors.http import HttpFetcher
+from connectors.lease import LeaseKeeper, shard_lease
+from connectors.rows import table_to_rows
+from crawler.robots import MAX_BODY_BYTES
+from crawler.redirects import open_chains
+from crawler.session import ShardSession
+from crawler.urls import host_of, partition_of
+from crawler.visit import ROBOTS, Ask, FetchPolicy, Finished, Reply, Settled, Wait, reply_of
+from schemas.fetch import Capture, FetchFailure, OutcomeRow
+from schemas.round import ListPart, SegmentRef
+from schemas.state import HostState, RobotsState, UrlState
+from transforms.admission import redirect_gate
+from transforms.fetcher import exempt_addresses, shared_fetcher
+from transforms.recording import recorded_rows
+from transforms.orders import OperatorOrders
+from transforms.segment import KnownPayloads, SegmentRecorder
+from transforms.view import RoundStopped, RoundView
+
+POLL_SECONDS = 1.0
+SEGMENT_BYTES = 256_000_000
+CUT_SECONDS = 10.0
+LOCK_WAIT_SECONDS = 30.0
+
+log = logging.getLogger(__name__)
+
+
+class _Answer(NamedTuple):
+    ask: Ask
+    answer: Capture | FetchFailure
+
+
+class ShardLists(NamedTuple):
+    """What the plan dealt to one shard."""
+
+    items: list[UrlState]
+    hosts: list[HostState]
+    robots: list[RobotsState]
+
+
+def read_lists(view: RoundView, given: Sequence[ListPart]) -> ShardLists:
+    """Return a shard's URLs, hosts and robots.txt from its dealt files, in the order of their keys."""
+    lists = ShardLists([], [], [])
+    for part in sorted(given):
+        urls = parts.read_part(view.storage, part.urls_path, part.row_group)
+        hosts = parts.read_part(view.storage, part.hosts_path, part.row_group)
+        lists.items.extend(table_to_rows(urls, UrlState))
+        lists.hosts.extend(table_to_rows(hosts, HostState))
+        if part.robots_row_group >= 0:
+            robots = parts.read_part(view.storage, part.robots_path, part.robots_row_group)
+            lists.robots.extend(table_to_rows(robots, RobotsState))
+    return lists
+
+
+class ShardRun:
+    """Runs one shard to its end, its deadline or a stop. `segments` yields what is safe, as it becomes safe."""
+
+    def __init__(
+        self,
+        view: RoundView,
+        shard: int,
+        given: Sequence[ListPart],
+        fetcher: HttpFetcher | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        self.view, self.shard, self.given = view, shard, given
+        self.flags = view.spec.flags
+        self.clock = clock or SystemClock()
+        self.fetcher = fetcher or shared_fetcher(self.flags)
+        self.attempt = secrets.token_hex(4)
+        self.answers: queue.SimpleQueue[_Answer] = queue.SimpleQueue()
+        self.payloads = KnownPayloads()
+        self.in_hand = 0
+        self.bytes = 0
+        self.is_cut = False
+
+    def segments(self) -> Iterator[SegmentRef]:
+        """Yield every journal entry of the shard: those of earlier attempts first, then this one's."""
+        spec = self.view.spec
+        self.lease = shard_lease(
+            self.view.folder, spec.round, self.shard, self.clock, self.flags.lease_seconds
+        )
+        self.lease.acquire(LOCK_WAIT_SECONDS)
+        try:
+            earlier = self.view.journal(self.shard).entries()
+            for entry in earlier:
+                path = layout.journal_path(spec.round, self.shard, entry.segment)
+                yield SegmentRef(self.shard, entry.segment, path)
+            if earlier and earlier[-1].is_last:
+                return
+            self._open_session(earlier, self._mark_start())
+            with LeaseKeeper(self.lease, self._progress, self.clock) as self.keeper:
+                self._log("start")
+                yield from self._work(len(earlier) + 1)
+                self._log("end")
+        finally:
+            self.lease.release()
+
+    def _progress(self) -> dict[str, int]:
+        return self.session.progress()._asdict() | {"bytes": self.bytes}
+
+    def _log(self, what: str) -> None:
+        log.info("round %d shard %d: %s, %s", self.view.spec.round, self.shard, what, self.session.progress())
+
+    def _mark_start(self) -> bool:
+        """Leave a mark of this attempt and return whether an earlier one may have asked hosts already."""
+        folder = layout.journal_folder(self.view.spec.round, self.shard)
+        is_takeover = bool(self.view.storage.list(f"{folder}started-"))
+        self.view.storage.write_new(f"{folder}started-{self.attempt}.json", b"{}")
+        return is_takeover
+
+    def _open_session(self, earlier: Sequence, is_takeover: bool) -> None:
+        lists = read_lists(self.view, self.given)
+        hosts = {host.host: host for host in lists.hosts}
+        robots = {state.authority: state for state in lists.robots}
+        rows: list[OutcomeRow] = []
+        for entry in earlier:
+            for host in self._read(entry.hosts_path, HostState):
+                hosts[host.host] = host
+            for state in self._read(entry.robots_path, RobotsState):
+                robots[state.authority] = state
+            rows += self._read(entry.outcomes_path, OutcomeRow)
+        now = self.clock.now()
+        self.items = {state.url: state for state in lists.items}
+        self.probes: dict[int, runs.KeyProbe] = {}
+        self.orders = OperatorOrders(self.view, self.flags.checkpoint_seconds)
+        self.session = ShardSession(
+            lists.items,
+            hosts,
+            robots,
+            self.view.policy.rules_for,
+            FetchPolicy.from_flags(self.flags, exempt_addresses(self.flags)),
+            self.view.spec.deadline_at,
+            now,
+            f"{self.view.spec.salt}/{self.view.spec.round}",
+            self.view.keys,
+            first_request_after=now if is_takeover else None,
+            done={row.url for row in rows if row.kind != ROBOTS},
+            chains=open_chains(rows),
+            known=self._is_known,
+            admits=redirect_gate(self.view),
+        )
+
+    def _read(self, path: str, row_type: type) -> list:
+        return table_to_rows(parts.read_whole(self.view.storage, path), row_type)
+
+    def _is_known(self, url: str) -> bool:
+        """Return whether URL-seen holds a redirect's target: it has a visit of its own to wait for."""
+        host_key = self.view.keys.host_key(host_of(url))
+        partition = partition_of(host_key, self.view.spec.partitions)
+        if partition not in self.probes:
+            entries = self.view.entries("seen", partition)
+            self.probes[partition] = runs.KeyProbe(self.view.storage, entries)
+        return self.probes[partition].contains(host_key, self.view.keys.url_key(url))
+
+    def _work(self, number: int) -> Iterator[SegmentRef]:
+        recorder = self._open_segment(number)
+        pool = ThreadPoolExecutor(self.flags.fetch_concurrency, thread_name_prefix=f"fetch-{self.shard}")
+        is_over = False
+        try:
+            while not is_over:
+                is_over = self._step(pool, recorder)
+                if is_over or self._must_close(recorder):
+                    yield self._close(recorder, is_over and self.orders.stopped_at is None)
+                    recorder = self._open_segment(recorder.number + 1)
+        finally:
+            recorder.discard()
+            pool.shutdown(wait=False, cancel_futures=True)
+            for probe in self.probes.values():
+                probe.close()
+        if self.orders.stopped_at is not None:
+            raise RoundStopped(f"round {self.view.spec.round} was stopped")
+
+    def _open_segment(self, number: int) -> SegmentRecorder:
+        self.opened_at = self.clock.now()
+        return SegmentRecorder(self.view, self.shard, number, self.opened_at, self.attempt)
+
+    def _must_close(self, recorder: SegmentRecorder) -> bool:
+        limit = min(SEGMENT_BYTES, self.flags.warc_max_bytes)
+        age = self.clock.now() - self.opened_at
+        return not recorder.is_empty and (
+            age >= self.flags.checkpoint_seconds or recorder.size_bytes >= limit
+        )
+
+    def _close(self, recorder: SegmentRecorder, is_last: bool) -> SegmentRef:
+        hosts, robots = self.session.changed_hosts(), self.session.changed_robots()
+        segment = recorder.close(hosts, robots, self.clock.now(), is_last)
+        self._log(f"checkpoint {segment.segment}")
+        return segment
+
+    def _step(self, pool: ThreadPoolExecutor, recorder: SegmentRecorder) -> bool:
+        """Hand out what may be asked now, take in what came back; return whether the shard is done."""
+        self._mind_the_operator(recorder)
+        wake_at = self._hand_out(pool, recorder)
+        if wake_at is None:
+            return True
+        timeout = min(POLL_SECONDS, max(0.0, wake_at - self.clock.now()))
+        try:
+            self._take_in(self.answers.get(timeout=timeout or 0.001), recorder)
+            while True:
+                self._take_in(self.answers.get_nowait(), recorder)
+        except queue.Empty:
+            pass
+        return False
+
+    def _hand_out(self, pool: ThreadPoolExecutor, recorder: SegmentRecorder) -> float | None:
+        """Start every download that may start; return when to look again, None when all is done."""
+        while self.in_hand < self.flags.fetch_concurrency:
+            action = self.session.next_action(self.clock.now())
+            if isinstance(action, Finished):
+                return None
+            if isinstance(action, Wait):
+                return float("inf") if action.until is None else action.until
+            if isinstance(action, Settled):
+                recorder.rows += self._completed(action.rows)
+                continue
+            held = self.lease.holds(self.clock.monotonic(), self.flags.fetch_timeout_seconds)
+            if self.keeper.lost.is_set() or not held:
+                raise LeaseLost(f"another attempt may hold shard {self.shard}; this one asks nothing more")
+            self.in_hand += 1
+            pool.submit(self._download, action)
+        return float("inf")
+
+    def _download(self, ask: Ask) -> None:
+        # Whatever happens in this thread must reach the loop, which would wait for ever otherwise.
+        now = self.clock.now()
+        answer: Capture | FetchFailure = FetchFailure(ask.request.url, "local_error", "", now, now)
+        try:
+            answer = self.fetcher.fetch(ask.request)
+        finally:
+            self.answers.put(_Answer(ask, answer))
+
+    def _take_in(self, answered: _Answer, recorder: SegmentRecorder) -> None:
+        self.in_hand -= 1
+        ask, answer = answered
+        now = self.clock.now()
+        if self.is_cut and (isinstance(answer, FetchFailure) or answer.truncated is not None):
+            self.session.abandon(ask.ticket, now)
+            return
+        rows = self._completed(self.session.finish(ask.ticket, self._reply(ask, answer), now))
+        recorder.rows += recorded_rows(recorder, self.payloads, self.items, ask, answer, rows)
+        self.bytes += len(answer.body) if isinstance(answer, Capture) else 0
+
+    @staticmethod
+    def _reply(ask: Ask, answer: Capture | FetchFailure) -> Reply:
+        if isinstance(answer, FetchFailure) or ask.kind != ROBOTS:
+            return reply_of(answer)
+        coding = ",".join(v for k, v in answer.response_headers if k.lower() == "content-encoding")
+        return reply_of(answer, decode_body(answer.body, coding, MAX_BODY_BYTES).data)
+
+    def _completed(self, rows: Sequence[OutcomeRow]) -> list[OutcomeRow]:
+        """Return the rows with what the crawl knew of their URL before."""
+        completed = []
+        for row in rows:
+            state = self.items.get(row.url) if row.kind != ROBOTS else None
+            if state is not None:
+                row = row._replace(
+                    visits=state.visits,
+                    previous_content_hash=state.content_hash,
+                    previous_status=state.status,
+                )
+            completed.append(row)
+        return completed
+
+    def _mind_the_operator(self, recorder: SegmentRecorder) -> None:
+        """Obey new exclusions within one checkpoint interval, and a stop at once."""
+        now = self.clock.now()
+        rules = self.orders.new_rules(now)
+        if rules is not None:
+            recorder.rows += self._completed(self.session.use_rules(rules.rules_for, now))
+        if self.orders.is_stopping(now):
+            self.session.stop()
+            if not self.is_cut and now - (self.orders.stopped_at or now) > CUT_SECONDS:
+                self.is_cut = True
+                self.fetcher.cut()
