@@ -12,13 +12,13 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 import apache_beam as beam
+from connectors.sweep import sweep
 
 from connectors.clock import SystemClock
 from connectors.faults import CrawlFolderError, Locked, LostRace
 from connectors.lease import LeaseKeeper, crawl_lease
 from connectors.rounds import CrawlFolder
 from connectors.stop import StopMarker, StopSignal
-from connectors.sweep import sweep
 from pipelines import summary
 from pipelines.checks import check_contact
 from pipelines.progress import show_progress
@@ -182,7 +182,7 @@ class RoundDriver:
                 pipeline.run().wait_until_finish()
         except (Locked, LostRace):
             raise
-        except Exception as error:  # noqa: BLE001  whatever the engine raises, the round is not committed
+        except Exception as error:
             if self.stop.requested:
                 raise RoundFailed(self._resume_line(spec, "was stopped")) from error
             logging.getLogger(__name__).exception("the job of round %d failed", spec.round)

@@ -23,7 +23,7 @@ from crawler.ranks import EVERYTHING, Candidates, Cut, threshold_for, within_cut
 from crawler.urls import authority_of, host_of, registered_domain
 from schemas.manifest import FORMAT_VERSION
 from schemas.round import DueRef, ListPart, RoundPlan, SeedPart, ShardPlan
-from schemas.state import DomainRules, HostState, RobotsState, UrlState
+from schemas.state import HostState, RobotsState, UrlState
 from transforms import state_tables
 from transforms.absorb import Absorbed, read_absorbed
 from transforms.view import RoundView, plan_document, read_plan, read_policy

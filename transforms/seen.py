@@ -13,7 +13,6 @@ import pyarrow.compute as pc
 
 from connectors import parts, runs
 from connectors.rows import row_schema, rows_to_table, table_to_rows
-from schemas.manifest import FileEntry
 from schemas.page import CandidateRow
 from schemas.round import DueRef, PartitionPart, RoundSpec, Tally
 from schemas.state import UrlState, UrlStatus

@@ -16,8 +16,8 @@ from connectors.faults import LeaseLost
 from connectors.http import HttpFetcher
 from connectors.lease import LeaseKeeper, shard_lease
 from connectors.rows import table_to_rows
-from crawler.robots import MAX_BODY_BYTES
 from crawler.redirects import open_chains
+from crawler.robots import MAX_BODY_BYTES
 from crawler.session import ShardSession
 from crawler.urls import host_of, partition_of
 from crawler.visit import ROBOTS, Ask, FetchPolicy, Finished, Reply, Settled, Wait, reply_of
@@ -26,8 +26,8 @@ from schemas.round import ListPart, SegmentRef
 from schemas.state import HostState, RobotsState, UrlState
 from transforms.admission import redirect_gate
 from transforms.fetcher import exempt_addresses, shared_fetcher
-from transforms.recording import recorded_rows
 from transforms.orders import OperatorOrders
+from transforms.recording import recorded_rows
 from transforms.segment import KnownPayloads, SegmentRecorder
 from transforms.view import RoundStopped, RoundView
 

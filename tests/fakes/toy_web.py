@@ -172,7 +172,9 @@ class ToyWeb:
     def _robots_sites(self) -> None:
         plain = "text/plain"
         rules = {
-            "www.robots-private.example": f"User-agent: *\nDisallow: /private\nCrawl-delay: {self.robots_delay_seconds}\n",
+            "www.robots-private.example": (
+                f"User-agent: *\nDisallow: /private\nCrawl-delay: {self.robots_delay_seconds}\n"
+            ),
             "www.robots-deny.example": "\ufeffUser-Agent: *\r\nDisallow: /\r\n",
             "www.robots-named.example": "User-agent: roundcrawl\nDisallow: /private\n\nUser-agent: *\nDisallow: /\n",
             "www.robots-wild.example": "User-agent: *\nDisallow: /*private$\nAllow: /public\n",
@@ -272,7 +274,8 @@ class ToyWeb:
         anchors = "".join(f'<li><a href="{href}">{href[:40]}</a></li>' for href in page.links)
         paragraphs = "".join(f"<p>{line}</p>" for line in page.text.split("\n"))
         html = (
-            f'<!DOCTYPE html><html lang="en"><head><meta charset="{page.charset}"><title>{page.title}</title>{page.head}'
+            f'<!DOCTYPE html><html lang="en"><head><meta charset="{page.charset}">'
+            f"<title>{page.title}</title>{page.head}"
             f"</head><body><main><article><h1>{page.title}</h1>{paragraphs}</article></main>"
             f"<nav><ul>{anchors}</ul></nav></body></html>"
         )
