@@ -26,8 +26,6 @@ _BOMS = (
     (codecs.BOM_UTF16_BE, "utf-16be"),
     (codecs.BOM_UTF16_LE, "utf-16le"),
 )
-# Outside the standard, but served now and then; harmless, for no browser script runs here.
-_UTF_32_LABELS = {"utf-32", "utf-32le", "utf-32be"}
 # The standard's gbk decoder is gb18030's; Python's ISO-2022-JP without extensions lacks half-width katakana.
 _CODECS = {
     "gbk": "gb18030",
@@ -96,18 +94,17 @@ def _labels(body: bytes, content_type: str | None) -> Iterator[tuple[str, str]]:
     media_type = parse_content_type(content_type)
     if media_type is not None and media_type.charset is not None:
         yield media_type.charset, "header"
-    for label in declared_labels(body):
-        yield label, "meta"
+    if media_type is None or media_type.essence != "text/plain":
+        for label in declared_labels(body):
+            yield label, "meta"
 
 
 def _meant_by_header(label: str, body: bytes) -> str | None:
-    """Return the encoding that a header means; where the label leaves the byte order open, the body tells."""
-    name = encoding_name(label) or label.strip().lower()
-    if name in _UTF_32_LABELS or name.startswith("utf-16"):
+    """Return the encoding that a header means. Of 16-bit and 32-bit units the bytes must show themselves."""
+    family = label.strip().lower()[:6]
+    if family in ("utf-16", "utf-32") or str(encoding_name(label)).startswith("utf-16"):
         wide = _wide(body)
-        if wide is None or wide[:6] != name[:6]:
-            return None
-        return wide if label.strip().lower() in ("utf-16", "utf-32") else name
+        return wide if wide is not None and (wide[:6] == family or family[:4] != "utf-") else None
     return encoding_name(label)
 
 
