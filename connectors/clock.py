@@ -6,6 +6,8 @@ import threading
 import time
 from typing import Protocol
 
+_MONOTONIC = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+
 
 class Clock(Protocol):
     """Time as seen by connectors and transforms."""
@@ -28,8 +30,8 @@ class SystemClock:
         return time.time()
 
     def monotonic(self) -> float:
-        """Return seconds of the system's monotonic clock."""
-        return time.monotonic()
+        """Return seconds that also go on while the machine sleeps, where the system counts them."""
+        return time.clock_gettime(_MONOTONIC)
 
     def wait(self, seconds: float, event: threading.Event | None = None) -> bool:
         """Wait ``seconds``, or less when ``event`` is set; return whether it is set."""

@@ -25,3 +25,9 @@ class Locked(Exception):
     """A live holder has the lease; the message says who."""
 
     exit_code = 3
+
+
+class LeaseLost(Exception):
+    """Another holder has taken the lease over; whoever thought to hold it must stop asking at once."""
+
+    exit_code = 3
