@@ -24,7 +24,18 @@ class HostUpdate:
         self._names |= {state.host_key: host_of(state.url) for state in new}
         self._first = Counter(row.host_key for row in outcomes if _is_first_request(row))
         self._found = Counter(state.host_key for state in new)
+        self._sizes: dict[int, list[int]] = {}
+        for row in outcomes:
+            if row.status == 200 and row.kind != "robots":
+                self._sizes.setdefault(row.host_key, []).append(row.body_bytes)
         self._found.update(row.host_key for row in outcomes if _is_unknown(row))
+
+    def _bytes_mean(self, host: HostState) -> float | None:
+        """Return the mean size of the host's pages, this round's and the earlier rounds' in equal parts."""
+        sizes = self._sizes.get(host.host_key)
+        if sizes is None:
+            return host.bytes_mean
+        return _mean(sizes) if host.bytes_mean is None else (host.bytes_mean + _mean(sizes)) / 2
 
     @property
     def asked(self) -> list[HostState]:
@@ -49,9 +60,14 @@ class HostUpdate:
                 host._replace(
                     fetched_total=host.fetched_total + self._first[key],
                     urls_known=host.urls_known + self._found[key],
+                    bytes_mean=self._bytes_mean(host),
                 )
             )
         return rows
+
+
+def _mean(sizes: Sequence[int]) -> float:
+    return sum(sizes) / len(sizes)
 
 
 def _is_first_request(row: OutcomeRow) -> bool:

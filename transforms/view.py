@@ -27,9 +27,9 @@ class RoundStopped(Exception):
 class RoundView:
     """A round and the committed state under it. Reads are cached; nothing here changes a file."""
 
-    def __init__(self, spec: RoundSpec) -> None:
+    def __init__(self, spec: RoundSpec, folder: CrawlFolder | None = None) -> None:
         self.spec = spec
-        self.folder = CrawlFolder.at(spec.crawl)
+        self.folder = folder or CrawlFolder.at(spec.crawl)
         self.storage: Storage = self.folder.storage
         self.keys = UrlKeys(spec.salt)
 
