@@ -17,13 +17,14 @@ _REENCODED = Verdict.reject("trap_reencoding")
 _CALENDAR = Verdict.reject("trap_calendar")
 _COUNTER = Verdict.reject("trap_counter")
 
-_REENCODING = re.compile(r"%25(?:25)+|(?:amp(?:;|%3B)){2}", re.IGNORECASE)
+_REENCODING = re.compile(r"%25(?:25)+|(?:amp(?:;|%3B)){2}")
 
 _CALENDAR_WORD = re.compile(
     r"(?<![a-z])(?:calend[a-z]*|kalend[a-z]*|cal|ical|agenda|events?|schedule|termine?|veranstaltungen|diary|day"
     r"|week|month)(?![a-z])",
     re.IGNORECASE,
 )
+_FOUR_DIGITS = re.compile(r"\d{4}")
 _PATH_DATE = re.compile(r"/(\d{4})[/-](\d{1,2})(?:[/-]\d{1,2})?(?=/|$)")
 _PATH_END = re.compile(r"/?(?:index\.\w+)?$")
 _ISO_DATE = re.compile(r"(\d{4})(?:[-/.]|%2F)(\d{1,2})(?:(?:[-/.]|%2F)\d{1,2})?(?:T.*)?", re.IGNORECASE)
@@ -35,7 +36,7 @@ _DATE_NAME = re.compile(
 )
 _YEAR_NAME = re.compile(r"(?:cal_?)?(?:year|yr|jahr|annee|ano)|y", re.IGNORECASE)
 _MONTH_NAME = re.compile(r"(?:cal_?)?(?:month|mon|monat|mois|mes)|m", re.IGNORECASE)
-_CENTURY_END = 2100
+_CENTURY_END = 2100 * 12
 
 _PAGE_NAME = re.compile(
     r"(?:cur_?|current_?)?page(?:d|_?num(?:ber)?|_?no|_?nr|_?index)?|pg|seite|pagina", re.I
@@ -58,13 +59,13 @@ def does_not_repeat(link: LinkContext) -> Verdict:
     The host counts as said once, for links that lack their ``http://`` pile it up. Numbers of up to four
     digits may repeat: 2011/11/11/11 is a date.
     """
-    path = link.parts.path
-    if path.count("/") <= link.policy.max_segment_repeats:
+    most = link.policy.max_segment_repeats
+    segments = link.parts.path.strip("/").split("/")
+    if len(segments) - len(set(segments)) < most - 1:
         return ADMITTED
-    counted = Counter(path.split("/"))
-    counted[link.parts.host] += 1
+    counted = Counter([link.parts.host, *segments])
     for segment, times in counted.items():
-        if times > link.policy.max_segment_repeats and segment and not _is_short_number(segment):
+        if times > most and segment and not _is_short_number(segment):
             return _REPEATING
     return ADMITTED
 
@@ -78,15 +79,17 @@ def is_not_reencoded(link: LinkContext) -> Verdict:
 
     One level (``%253A``, an address inside an address) is common and sound.
     """
-    if "%25" not in link.url and "amp" not in link.url:
+    if "%" not in link.url and "amp;" not in link.url:
         return ADMITTED
     return _REENCODED if _REENCODING.search(link.url) else ADMITTED
 
 
 class _FoundDate(NamedTuple):
-    """A date in a URL. ``is_view`` where it is what the page shows, not a part of an article's address."""
+    """A date in a URL, in months since year 0.
 
-    year: int
+    ``is_view`` where it is what the page shows, not a part of an article's address.
+    """
+
     month: int
     is_view: bool
     is_calendar: bool
@@ -100,67 +103,74 @@ def is_no_far_date(link: LinkContext) -> Verdict:
     since other numbers look like years. Back, only views with such a word and beyond
     ``calendar_years_back``: an old article is no trap.
     """
-    parts = link.parts
-    if not _has_four_digits(parts.target):
+    if _FOUR_DIGITS.search(link.url) is None:
         return ADMITTED
-    this_month = _month_of(int(link.now // 86_400))
-    last = this_month + 12 * link.policy.calendar_years_ahead
-    first = this_month - 12 * link.policy.calendar_years_back
-    for found in _dates(link):
-        month = found.year * 12 + found.month - 1
-        if month > last and (found.is_calendar or (found.is_view and found.year < _CENTURY_END)):
-            return _CALENDAR
-        if month < first and found.is_calendar and found.is_view:
+    policy = link.policy
+    near = _months_around(link.now // 86_400, policy.calendar_years_back, policy.calendar_years_ahead)
+    for found in _far_dates(link, near):
+        if found.month >= near.stop:
+            if found.is_calendar or (found.is_view and found.month < _CENTURY_END):
+                return _CALENDAR
+        elif found.is_calendar and found.is_view:
             return _CALENDAR
     return ADMITTED
 
 
-_FOUR_DIGITS = re.compile(r"\d{4}")
-
-
-def _has_four_digits(target: str) -> bool:
-    return _FOUR_DIGITS.search(target) is not None
-
-
-@lru_cache(maxsize=16)
-def _month_of(day: int) -> int:
-    """Return months since year 0 of a day counted from 1970-01-01."""
+@lru_cache(maxsize=64)
+def _months_around(day: float, years_back: int, years_ahead: int) -> range:
+    """Return the months since year 0 that lie near a day, which is counted from 1970-01-01."""
     date = datetime.fromtimestamp(day * 86_400, UTC)
-    return date.year * 12 + date.month - 1
+    month = date.year * 12 + date.month - 1
+    return range(month - 12 * years_back, month + 12 * years_ahead + 1)
 
 
-def _dates(link: LinkContext) -> Iterator[_FoundDate]:
+def _far_dates(link: LinkContext, near: range) -> Iterator[_FoundDate]:
     path, query = link.parts.path, link.parts.query
-    has_word = _CALENDAR_WORD.search(path) is not None
     for match in _PATH_DATE.finditer(path):
-        if 1 <= int(match[2]) <= 12:
+        month = _month_in(match)
+        if month is not None and month not in near:
             is_view = _PATH_END.match(path, match.end()) is not None
-            yield _FoundDate(int(match[1]), int(match[2]), is_view, has_word)
-    if query is not None:
-        yield from _query_dates(query, has_word)
+            yield _FoundDate(month, is_view, _has_calendar_word(path))
+    if query is not None and _FOUR_DIGITS.search(query):
+        for month, is_date_name in _query_months(query):
+            if month not in near:
+                yield _FoundDate(month, True, is_date_name or _has_calendar_word(path))
 
 
-def _query_dates(query: str, has_word: bool) -> Iterator[_FoundDate]:
+def _has_calendar_word(path: str) -> bool:
+    return _CALENDAR_WORD.search(path) is not None
+
+
+def _month_in(match: re.Match[str]) -> int | None:
+    year, month = int(match[1]), int(match[2])
+    return year * 12 + month - 1 if 1 <= month <= 12 else None
+
+
+def _query_months(query: str) -> Iterator[tuple[int, bool]]:
+    """Yield the month of each date in the query, and whether its parameter's name says that it is one."""
     year = month = None
     for param in query.split("&"):
         name, _, value = param.partition("=")
-        if not value[:1].isdigit() or len(value) > 40:
+        if len(value) > 40 or not value[:4].isdecimal():
             continue
-        is_date_name = _DATE_NAME.fullmatch(name) is not None
-        found = _ISO_DATE.fullmatch(value) or (_COMPACT_DATE.fullmatch(value) if is_date_name else None)
-        if found is not None and 1 <= int(found[2]) <= 12:
-            yield _FoundDate(int(found[1]), int(found[2]), True, has_word or is_date_name)
-        elif len(value) == 4 and value.isdecimal() and _YEAR_NAME.fullmatch(name):
+        if len(value) <= 2:
+            month = int(value) if _MONTH_NAME.fullmatch(name) else month
+        elif match := _ISO_DATE.fullmatch(value) or _COMPACT_DATE.fullmatch(value):
+            is_date_name = _DATE_NAME.fullmatch(name) is not None
+            found = _month_in(match)
+            if found is not None and (is_date_name or not value.isdecimal()):
+                yield found, is_date_name
+        elif len(value) == 4 and _YEAR_NAME.fullmatch(name):
             year = int(value)
-        elif len(value) <= 2 and value.isdecimal() and _MONTH_NAME.fullmatch(name):
-            month = int(value)
     if year is not None and month is not None and 0 <= month <= 12:
-        yield _FoundDate(year, max(month, 1), True, True)
+        yield year * 12 + max(month, 1) - 1, True
 
 
 def is_no_far_count(link: LinkContext) -> Verdict:
     """Reject as trap_counter a page number beyond ``max_page_number``, or an item offset ten times beyond."""
     parts, most = link.parts, link.policy.max_page_number
+    if parts.query is None and "/page" not in parts.path and "/Page" not in parts.path:
+        return ADMITTED
     for number in _PATH_PAGE.findall(parts.path):
         if _exceeds(number, most):
             return _COUNTER

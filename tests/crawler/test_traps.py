@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from crawler.scope import LinkContext, ScopePolicy, admit
 from crawler.urls import NormalUrl, normalise, split
@@ -169,3 +171,41 @@ def test_limits_are_the_operators():
     assert reason_for("http://h.example/a/a/a", policy=policy) is None
     assert reason_for("http://h.example/?page=51", policy=policy) == "trap_counter"
     assert reason_for("http://h.example/calendar/2050/01", policy=policy) is None
+
+
+REASONS = {
+    None,
+    "unsupported_port",
+    "url_too_long",
+    "excluded_extension",
+    "trap_path_segments",
+    "trap_repeating_path",
+    "trap_reencoding",
+    "trap_calendar",
+    "trap_counter",
+}
+PIECES = [
+    *"/?&=-.;",
+    "page",
+    "year=",
+    "m=",
+    "date=",
+    "calendar",
+    "2031",
+    "05",
+    "99999",
+    "%2525",
+    "amp;",
+    ".zip",
+    "a",
+    "é",
+]
+
+
+@settings(max_examples=1000)
+@given(st.lists(st.one_of(st.sampled_from(PIECES), st.text(max_size=3)), max_size=24).map("".join))
+def test_any_url_gets_one_verdict_and_always_the_same(tail):
+    url = normalise(f"http://h.example/{tail}")
+    assert isinstance(url, NormalUrl)
+    assert reason_for(url.url) in REASONS
+    assert reason_for(url.url) == reason_for(url.url)
