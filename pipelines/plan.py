@@ -115,7 +115,8 @@ def _text(document: dict[str, Any], view: RoundView) -> str:
     ]
     for shard in document["shards"]:
         lines.append(
-            f"  shard {shard['shard']}: {shard['urls']} URLs, {shard['hosts']} hosts, {shard['load_seconds']:.0f} s of hosts"
+            f"  shard {shard['shard']}: {shard['urls']} URLs, {shard['hosts']} hosts, "
+            f"{shard['load_seconds']:.0f} s of hosts"
         )
     lines += [f"  left out: {why} {count}" for why, count in sorted(document["left_out"].items())]
     lines += ["  slowest hosts:"] + [
