@@ -24,11 +24,12 @@ NAP_SECONDS = 60.0
 def queue_count(hosts: int, workers: int, delay_seconds: float, latency_seconds: float) -> int:
     """Return how many back queues keep ``workers`` busy: one is asked while the others rest.
 
-    ``workers x (1 + delay / latency)`` or the number of hosts, whichever is smaller, and never fewer
-    than Mercator's three per worker.
+    ``workers x (1 + delay / latency)`` and a quarter more, since with just the mean some worker idles whenever
+    more hosts than usual rest; or the number of hosts, if that is smaller. Never under Mercator's three a
+    worker.
     """
     busy = workers * (1.0 + delay_seconds / max(latency_seconds, 1e-3))
-    return max(3 * workers, min(hosts, ceil(busy)), 1)
+    return max(3 * workers, min(hosts, ceil(1.25 * busy)), 1)
 
 
 class Grant(NamedTuple, Generic[Item]):

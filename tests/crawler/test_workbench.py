@@ -150,7 +150,7 @@ def test_misuse_is_an_error():
 
 @pytest.mark.parametrize(
     ("hosts", "workers", "delay", "latency", "expected"),
-    [(10_000, 128, 5.0, 0.5, 1408), (500, 128, 5.0, 0.5, 500), (2, 4, 5.0, 0.5, 12), (100, 4, 0.0, 0.0, 12)],
+    [(10_000, 128, 5.0, 0.5, 1760), (500, 128, 5.0, 0.5, 500), (2, 4, 5.0, 0.5, 12), (100, 4, 0.0, 0.0, 12)],
 )
 def test_queue_count(hosts, workers, delay, latency, expected):
     assert queue_count(hosts, workers, delay, latency) == expected
