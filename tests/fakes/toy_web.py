@@ -223,7 +223,7 @@ class ToyWeb:
             "gzip",
             "chunked",
             "empty",
-            "file.pdf",
+            "binary",
             "noindex",
             "nofollow",
         ]
@@ -241,7 +241,7 @@ class ToyWeb:
         self.replies[root + "gzip"] = Reply(200, zipped, headers=(("Content-Encoding", "gzip"),))
         self.replies[root + "chunked"] = Reply(200, page % b" ".join(text.split()[::-1]), chunked=True)
         self.replies[root + "empty"] = Reply(200, b"")
-        self.replies[root + "file.pdf"] = Reply(200, b"%PDF-1.4 nothing", "application/pdf")
+        self.replies[root + "binary"] = Reply(200, b"%PDF-1.4 nothing", "application/pdf")
         self._add(root + "noindex", "Hidden").head = '<meta name="robots" content="noindex">'
         self._add(root + "nofollow", "Dead end", ["/never"]).head = '<meta name="robots" content="nofollow">'
 
