@@ -81,7 +81,8 @@ class CrawlFlags:
         unknown = sorted(set(values) - known)
         if unknown:
             raise FlagError(f"the plan holds flags that this version does not know: {', '.join(unknown)}")
-        return CrawlFlags(**{k: tuple(v) if isinstance(v, list) else v for k, v in values.items()})
+        members: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in values.items()}
+        return CrawlFlags(**members)
 
 
 POSITIVE = (

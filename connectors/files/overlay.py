@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import BinaryIO
+from typing import BinaryIO, TypeAlias
 
 from connectors.files.base import FileInfo, Storage, Versioned
 from connectors.files.local import LocalStorage
+
+# The class has a method of the name of the built-in type.
+Names: TypeAlias = list[str]
+Infos: TypeAlias = list[FileInfo]
 
 
 @dataclass(frozen=True)
@@ -43,12 +47,12 @@ class OverlayStorage(Storage):
         """Return whether the file is in either place."""
         return self._place(path).exists(path)
 
-    def list(self, prefix: str = "") -> list[FileInfo]:
+    def list(self, prefix: str = "") -> Infos:
         """Return the files of both places, sorted by path."""
         found = {info.path: info for info in (*self.base.list(prefix), *self.scratch.list(prefix))}
         return [found[path] for path in sorted(found)]
 
-    def list_folders(self, prefix: str = "") -> list[str]:
+    def list_folders(self, prefix: str = "") -> Names:
         """Return the folders of both places, sorted."""
         return sorted({*self.base.list_folders(prefix), *self.scratch.list_folders(prefix)})
 
@@ -80,6 +84,6 @@ class OverlayStorage(Storage):
         """Replace a file of the scratch folder."""
         return self.scratch.write_replace(path, data, version)
 
-    def abandoned(self) -> list[FileInfo]:
+    def abandoned(self) -> Infos:
         """Return scratch files of the scratch folder."""
         return self.scratch.abandoned()
