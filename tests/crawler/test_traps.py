@@ -167,6 +167,8 @@ def test_now_moves_the_calendar():
 
 
 def test_limits_are_the_operators():
+    long_urls = ScopePolicy(max_url_length=10_000)
+    assert reason_for("http://h.example/?page=" + "9" * 5_000, policy=long_urls) == "trap_counter"
     policy = ScopePolicy(max_segment_repeats=5, max_page_number=50, calendar_years_ahead=100)
     assert reason_for("http://h.example/a/a/a", policy=policy) is None
     assert reason_for("http://h.example/?page=51", policy=policy) == "trap_counter"

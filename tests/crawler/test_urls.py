@@ -75,6 +75,8 @@ SESSIONS_AND_TRACKING = [
 
 KEPT_AS_THEY_ARE = [
     "http://h/?sid=42",
+    "http://h/?sid=a1b2c3d4e5",
+    "http://h/?sid=internationalisation",
     "http://h/?sid=how-to-write-a-crawler-in-2024",
     "http://h/?sessionid=20240101120000000000",
     "http://h/?CFID=1169580",
