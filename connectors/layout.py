@@ -71,9 +71,14 @@ def stop_path(number: int, token: str) -> str:
     return f"{round_folder(number)}stop-{token}.json"
 
 
+def lease_folder(number: int) -> str:
+    """Return the folder of the leases of a round's shards."""
+    return f"leases/{number:06d}/"
+
+
 def shard_lease(number: int, shard: int) -> str:
     """Return the name, without suffix, of the lease of one shard of a round."""
-    return f"leases/{number:06d}/shard-{shard:04d}"
+    return f"{lease_folder(number)}shard-{shard:04d}"
 
 
 def warc_folder(number: int) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, fields
 from typing import Any, TypeVar
 
@@ -119,6 +120,30 @@ class CrawlFolder:
                 f"({standing.run_id}); nothing of this run was kept"
             ) from error
         return manifest
+
+    def publish_staged(self, manifest: Manifest, threads: int = 8) -> int:
+        """Move the committed round's files from where they are staged to their names; return how many.
+
+        Idempotent, and safe to run twice at once: a publication that was interrupted is finished, one that is
+        done costs one listing. Raises DamagedFile for a file that is in neither place.
+        """
+        listing = self.storage.list(layout.staged_folder(manifest.round))
+        waiting = {info.path for info in listing}
+        entries = [entry for entry in manifest.files if entry.staged_path]
+        if waiting.isdisjoint(entry.staged_path for entry in entries):
+            return 0
+
+        def publish(entry: FileEntry) -> int:
+            try:
+                if entry.staged_path not in waiting and self.storage.exists(entry.path):
+                    return 0
+                self.storage.move(entry.staged_path, entry.path)
+            except FileNotFoundError as error:
+                raise DamagedFile(f"{self.root}/{entry.path} is missing: it was never published") from error
+            return 1
+
+        with ThreadPoolExecutor(threads, "publish") as movers:
+            return sum(movers.map(publish, entries))
 
     def unfinished_round(self) -> int | None:
         """Return the number of the round that has a plan but no manifest, or None."""

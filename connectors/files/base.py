@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import os
 import secrets
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 READ_BYTES = 1 << 20
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 class FileInfo(NamedTuple):
@@ -55,6 +57,11 @@ class VersionChanged(Exception):
 def missing(root: str, path: str) -> FileNotFoundError:
     """Return the error for a file that is not there."""
     return FileNotFoundError(f"{path}: no such file in {root}")
+
+
+def disk_full(path: str) -> StorageError:
+    """Return the error for a write that met a full disk or a limit of size."""
+    return StorageError(f"{path}: the disk is full; free some space and run the command again")
 
 
 def checked(path: str) -> str:
@@ -118,14 +125,18 @@ class Storage(ABC):
 
     @abstractmethod
     def write_new(self, path: str, data: bytes) -> None:
-        """Create the file, whole and durable, or raise AlreadyThere. Of many racing calls one wins."""
+        """Create the file or raise AlreadyThere. Of many racing calls one wins.
+
+        A commit: when it returns, the file is durable, and so is all that this machine created
+        in the storage before.
+        """
 
     @abstractmethod
     def publish(self, local_path: str, path: str) -> None:
-        """Create ``path`` from a finished local file, as write_new does, and remove the local file.
+        """Create ``path`` from a finished local file, or raise AlreadyThere, and remove the local file.
 
-        Costs no copy on a local disk when the file comes from scratch_path(). The local file
-        stays where it is when the call raises.
+        The file is whole from its first moment, and durable after the next write_new. Costs no copy on a
+        local disk when it comes from scratch_path(). The local file stays where it is when the call raises.
         """
 
     @abstractmethod
@@ -159,12 +170,17 @@ class Storage(ABC):
     def creating(self, path: str) -> Iterator[str]:
         """Yield a scratch file name, and publish what the block wrote there as ``path``.
 
-        When the block raises, nothing is published and the scratch file is removed.
+        When the block raises, nothing is published and the scratch file is removed. A full disk in
+        the block becomes a StorageError.
         """
         local_path = self.scratch_path(path)
         try:
             yield local_path
             self.publish(local_path, path)
+        except OSError as error:
+            if error.errno in FULL:
+                raise disk_full(local_path) from error
+            raise
         finally:
             Path(local_path).unlink(missing_ok=True)
 

@@ -202,6 +202,36 @@ def test_refusals_say_what_to_do() -> None:
     assert explain(odd, "/d/a") is odd
 
 
+LIMITED = """
+import resource, sys
+import pyarrow as pa, pyarrow.parquet as pq
+from connectors.files import StorageError, open_storage
+storage = open_storage(sys.argv[1])
+resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, 10_000))
+def parquet():
+    with storage.creating("t.parquet") as local:
+        pq.write_table(pa.table({"x": range(100_000)}), local)
+data = b"x" * 20_000
+for write in (lambda: storage.write_new("a", data), lambda: storage.write_replace("b", data), parquet):
+    try:
+        write()
+    except StorageError as error:
+        print(error)
+"""
+
+
+def test_a_full_disk_is_named_and_leaves_nothing(storage: Storage) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", LIMITED, storage.root], check=True, capture_output=True, text=True
+    )
+    lines = done.stdout.splitlines()
+    assert len(lines) == 3
+    assert all("the disk is full; free some space" in line for line in lines)
+    assert lines[0].startswith(f"{storage.root}/a: ")
+    assert storage.list() == []
+    assert storage.abandoned() == []
+
+
 def test_a_file_in_the_place_of_the_folder_is_refused(tmp_path: Path) -> None:
     (tmp_path / "crawl").write_text("not a folder")
     storage = open_storage(str(tmp_path / "crawl"))
