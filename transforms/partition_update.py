@@ -198,9 +198,9 @@ class PartitionUpdate:
                 self.counts["outcome", f"{row['outcome']}/{row['reason'] or row['outcome']}"] += 1
             else:
                 self.counts["counter", f"{row['kind']}_fetches"] += 1
-        yield self.view.stage_table("captures", name, captures)
-        yield self.view.stage_table("hosts", name, records.host_records(self.hosts.asked))
-        yield self.view.stage_table("removed", name, self.removed)
+        yield self.view.stage_table("captures", name, captures, self.partition)
+        yield self.view.stage_table("hosts", name, records.host_records(self.hosts.asked), self.partition)
+        yield self.view.stage_table("removed", name, self.removed, self.partition)
 
     def _capture(self, row: OutcomeRow) -> dict[str, object]:
         state = self.states.get((row.host_key, row.url_key))

@@ -108,7 +108,9 @@ class RoundView:
         """Return a fresh name for a file that one step leaves for another."""
         return layout.work_file(self.spec.round, f"{name}-{secrets.token_hex(4)}.parquet")
 
-    def stage_table(self, table: str, name: str, rows: Iterable[Mapping[str, Any]]) -> FileEntry | None:
+    def stage_table(
+        self, table: str, name: str, rows: Iterable[Mapping[str, Any]], partition: int = 0
+    ) -> FileEntry | None:
         """Write rows of a public table where the commit will publish them from; None without rows."""
         data = tables.table_from_rows(table, rows)
         if not data.num_rows:
@@ -120,7 +122,7 @@ class RoundView:
             size = Path(local).stat().st_size
             with Path(local).open("rb") as written:
                 digest = digest_of(written)
-        return FileEntry(path, staged, table, 0, 0, data.num_rows, size, digest)
+        return FileEntry(path, staged, table, partition, 0, data.num_rows, size, digest)
 
 
 @lru_cache(maxsize=4)
