@@ -71,7 +71,7 @@ HOSTS = st.sampled_from(
 )
 
 
-@settings(max_examples=1500)
+@settings(max_examples=800)
 @given(st.sampled_from(["http://", "https://"]), HOSTS, st.lists(PIECES, max_size=12).map("".join))
 def test_key_of_a_normal_url_is_the_reference_key(scheme, host, tail):
     normal = normalise(f"{scheme}{host}/{tail}")
