@@ -55,7 +55,6 @@ def seat(
         if visit is not None:
             taken.add(visit.url)
             waiting.setdefault(visit.host, []).append(visit)
-    taken |= planned
     finished = len(planned & done)
     return _fill(waiting, book, policy, seed)._replace(taken=taken, planned=len(planned), done=finished)
 

@@ -476,3 +476,62 @@ def test_hosts_of_one_address_are_asked_apart_unless_it_is_exempt():
     web = Web()
     run(session_of(*urls, hosts=hosts, policy=policy), web)
     assert [start for start, _, _ in web.log][:4] == [NOW] * 4
+
+
+def test_hop_to_a_host_without_urls_of_its_own_keeps_that_hosts_clock():
+    www = "http://www.a.example"
+    web = Web({f"{A}/1": {"status": 301, "location": f"{www}/1"}})
+    asked_before = host("www.a.example", last_fetch_at=NOW, delay_seconds=100.0)
+    run(session_of(f"{A}/1", hosts=[asked_before], robots=[robots(f"{A}:80"), robots(f"{www}:80")]), web)
+    assert [(start - NOW, url) for start, _, url in web.log] == [(0.0, f"{A}/1"), (100.0, f"{www}/1")]
+
+
+def test_urls_that_waited_for_a_robots_txt_keep_their_order():
+    www = "http://www.a.example"
+    pages = {f"{A}/robots.txt": {"status": 301, "location": f"{www}/robots.txt"}}
+    busy = host("www.a.example", last_fetch_at=NOW, delay_seconds=20.0)
+    web = Web(pages)
+    run(session_of(*(f"{A}/{n}" for n in range(4)), hosts=[busy]), web)
+    assert [url for url in web.urls if "robots" not in url] == [f"{A}/{n}" for n in range(4)]
+
+
+def test_a_robots_txt_on_a_host_that_is_closed_is_given_up_once():
+    www = "http://www.a.example"
+    web = Web({f"{A}/robots.txt": {"status": 301, "location": f"{www}/robots.txt"}})
+    rules = {"www.a.example": DomainRules(exclude=True)}
+    session = session_of(f"{A}/1", f"{A}/2", f"{A}/3", rules=rules)
+    outcomes = run(session, web)
+    assert web.urls == [f"{A}/robots.txt"]
+    assert {outcomes[PLANNED, f"{A}/{n}"] for n in (1, 2, 3)} == {("deferred", "robots_unreachable")}
+    assert session.changed_robots() == [], "not remembered: the next round asks again"
+
+
+def test_what_waits_for_a_robots_txt_at_the_deadline_is_deferred_for_that():
+    www = "http://www.a.example"
+    web = Web({f"{A}/robots.txt": {"status": 301, "location": f"{www}/robots.txt"}})
+    busy = host("www.a.example", not_before_at=NOW + 59.9)
+    outcomes = run(session_of(f"{A}/1", f"{A}/2", hosts=[busy], minutes=1.0), web)
+    assert outcomes[PLANNED, f"{A}/1"] == outcomes[PLANNED, f"{A}/2"] == ("deferred", "round_deadline")
+
+
+def test_the_longest_crawl_delay_of_a_hosts_authorities_holds():
+    https = "https://a.example"
+    known = [
+        robots(f"{A}:80", "User-agent: *\nCrawl-delay: 20"),
+        robots(f"{https}:443", "User-agent: *\nCrawl-delay: 3"),
+    ]
+    web = Web()
+    run(session_of(f"{A}/1", f"{https}/1", f"{https}/2", robots=known), web)
+    starts = [start for start, _, _ in web.log]
+    assert [b - a for a, b in pairwise(starts)][-1] == 20.5
+
+
+def test_a_host_that_fails_while_a_stop_is_under_way_keeps_its_urls_for_later():
+    session = session_of(
+        f"{A}/1", f"{A}/2", hosts=[host("a.example", failures=4)], robots=[robots(f"{A}:80")]
+    )
+    ask = session.next_action(NOW)
+    session.stop()
+    rows = session.finish(ask.ticket, Reply(NOW, NOW + 1, failure="timeout"), NOW + 1)
+    assert [row.url for row in rows] == [f"{A}/1"]
+    assert session.next_action(NOW + 1) == Finished()
