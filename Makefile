@@ -52,5 +52,8 @@ check: $(VENV)/test.ok  ## format, lint, types, import rules
 test-cases: $(VENV)/test.ok  ## other projects' test cases, from CASES_DIR
 	CASES_DIR="$(CASES_DIR)" $(BIN)/python -m pytest tests/conformance
 
+test-realweb: $(VENV)/test.ok  ## crawl Debian's documentation packages behind nginx (installs them with apt-get)
+	REALWEB=1 $(BIN)/python -m pytest tests/realweb -s
+
 clean:  ## remove what the commands made
 	rm -rf $(VENV) crawl .cache build *.egg-info
