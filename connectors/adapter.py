@@ -12,6 +12,7 @@ from typing import Any
 
 import requests
 from requests.adapters import BaseAdapter
+from requests.structures import CaseInsensitiveDict
 
 from connectors.body import Body, framing_of, read_body
 from connectors.fetchfault import FetchFault
@@ -100,6 +101,7 @@ class WireAdapter(BaseAdapter):
         response = requests.Response()
         response.status_code = exchange.head.status
         response.reason = exchange.head.reason_phrase
+        response.headers = CaseInsensitiveDict(exchange.head.headers)
         response.url = request.url or ""
         response.request = request
         response.raw = exchange

@@ -186,10 +186,12 @@ def _split(request: FetchRequest) -> tuple[Target, str]:
         host, port = (parts.hostname or "").lower(), parts.port
     except ValueError as error:
         raise FetchFault("bad_url", error) from error
-    path = f"{parts.path or '/'}?{parts.query}" if parts.query else parts.path or "/"
-    if parts.scheme not in _DEFAULT_PORTS or not host or not _VISIBLE_ASCII.fullmatch(host + path):
+    if parts.scheme not in _DEFAULT_PORTS or not host or not _VISIBLE_ASCII.fullmatch(request.url):
         raise FetchFault("bad_url", "not an absolute http or https URL in normal form")
     port = port or _DEFAULT_PORTS[parts.scheme]
+    # Cut, not put together again: an empty query is part of what is asked for.
+    after_authority = request.url.partition("://")[2][len(parts.netloc) :].partition("#")[0]
+    path = after_authority if after_authority.startswith("/") else f"/{after_authority}"
     return Target(parts.scheme, host, port, "", port, request.insecure_tls), path
 
 

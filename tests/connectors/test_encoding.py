@@ -90,6 +90,12 @@ def test_bare_deflate_is_read_under_the_same_name():
     assert decode_body(raw_deflate(b"page " * 99), "deflate", ENOUGH).data == b"page " * 99
 
 
+@pytest.mark.parametrize("size", [65_535, 65_536, 65_537, 131_072, 200_000])
+def test_output_that_waits_behind_the_last_input_is_fetched(size):
+    decoded = decode_body(raw_deflate(b"a" * size), "deflate", ENOUGH)
+    assert (len(decoded.data), decoded.error) == (size, None)
+
+
 def test_gzip_members_are_joined_and_padding_is_dropped():
     two = gzip.compress(b"one ") + gzip.compress(b"two")
     for tail in (b"", b"\0" * 600, b"trailing garbage"):

@@ -244,7 +244,8 @@ def test_many_threads_share_one_fetcher():
         "//localhost/",
         "http://localhost/a b",
         "http://bücher.example/",
-        "http://localhost/\r\nX-Evil: 1",
+        "http://localhost/\r\nX-Evil:1",
+        "http://local\thost/",
     ],
 )
 def test_what_is_no_normal_url_fails_by_name(url):
@@ -252,6 +253,25 @@ def test_what_is_no_normal_url_fails_by_name(url):
     assert isinstance(failure, FetchFailure)
     assert (failure.reason, failure.url) == ("bad_url", url)
     assert failure.detail.isprintable()
+
+
+@pytest.mark.parametrize(
+    ("rest", "target"),
+    [
+        ("", "/"),
+        ("?", "/?"),
+        ("/a?", "/a?"),
+        ("?q=/", "/?q=/"),
+        ("//x", "//x"),
+        ("/a#b?c", "/a"),
+        ("/;a=%2F", "/;a=%2F"),
+    ],
+)
+def test_request_target_is_the_urls_own(rest, target):
+    with RawServer(answers(OK)) as server:
+        capture = make_fetcher().fetch(FetchRequest(f"http://localhost:{server.port}{rest}"))
+        assert isinstance(capture, Capture)
+        assert capture.request_line == f"GET {target} HTTP/1.1"
 
 
 def test_user_and_password_of_a_url_are_not_sent():

@@ -106,6 +106,19 @@ def test_the_second_address_is_tried_when_the_first_refuses():
         assert capture.ip == "127.0.0.2"
 
 
+def test_a_server_that_answers_wrongly_is_not_passed_over_for_its_second_address():
+    resolver = StubResolver(("127.0.0.2", "127.0.0.1"))
+    with (
+        RawServer(lambda peer: peer.send(b"I speak no TLS\r\n"), address="127.0.0.2") as wrong,
+        RawServer(answers(OK), port=wrong.port) as silent,
+    ):
+        url = f"https://two.example:{wrong.port}/"
+        failure = make_fetcher(resolver=resolver).fetch(FetchRequest(url))
+        assert isinstance(failure, FetchFailure)
+        assert (failure.ip, silent.connections) == ("127.0.0.2", 0)
+        assert failure.reason in ("tls_error", "connection_reset")
+
+
 @pytest.mark.parametrize("rules", [(), (":::{port}",), ("::127.0.0.2:{port}",)])
 def test_a_public_address_without_a_contact_is_refused(rules):
     with RawServer(answers(OK), address="127.0.0.2") as server:

@@ -81,6 +81,7 @@ def test_what_is_not_http_1_is_a_bad_response(reply):
         (b"HTTP/1.1 200 OK\r\nContent-Length : 2\r\n\r\nhi", b"hi"),
         (b"HTTP/1.1 200 OK\r\nContent-Length: 2, 2\r\nContent-Length: 2\r\n\r\nhi", b"hi"),
         (b"HTTP/1.1 200 OK\r\nContent-Length: many\r\n\r\nhi", b"hi"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\nhi", b"hi"),
         (b"HTTP/1.1 200 OK\r\nno colon here\r\n folded\r\nContent-Length: 2\r\n\r\nhi", b"hi"),
         (b"HTTP/1.1 200 OK\r\n: no name\r\nContent-Length: 2\r\n\r\nhi", b"hi"),
         (

@@ -86,14 +86,14 @@ class RawServer:
     """
 
     def __init__(
-        self, *scripts: Script, tls: ssl.SSLContext | None = None, address: str = "127.0.0.1"
+        self, *scripts: Script, tls: ssl.SSLContext | None = None, address: str = "127.0.0.1", port: int = 0
     ) -> None:
         self._scripts = scripts
         self._tls = tls
         self._threads: list[threading.Thread] = []
         self._sockets: list[socket.socket] = []
         self._listener = socket.create_server(
-            (address, 0), family=socket.AF_INET6 if ":" in address else socket.AF_INET
+            (address, port), family=socket.AF_INET6 if ":" in address else socket.AF_INET
         )
         self.port: int = self._listener.getsockname()[1]
         self.requests: list[bytes] = []
