@@ -67,9 +67,10 @@ class MemoryStorage(ObjectStorage):
     def _copy(self, old: str, new: str) -> None:
         self._hook("copy", done=False)
         with self.lock:
+            data = self._find(old)[0]
             if new in self.objects:
                 raise Refused
-            self.objects[new] = (self._find(old)[0], str(next(self.numbers)))
+            self.objects[new] = (data, str(next(self.numbers)))
         self._hook("copy", done=True)
 
     def _delete(self, key: str) -> None:
