@@ -535,3 +535,15 @@ def test_a_host_that_fails_while_a_stop_is_under_way_keeps_its_urls_for_later():
     rows = session.finish(ask.ticket, Reply(NOW, NOW + 1, failure="timeout"), NOW + 1)
     assert [row.url for row in rows] == [f"{A}/1"]
     assert session.next_action(NOW + 1) == Finished()
+
+
+def test_the_answer_at_the_end_of_a_robots_redirect_serves_its_own_authority_too():
+    https = "https://a.example"
+    pages = {
+        f"{A}/robots.txt": {"status": 301, "location": f"{https}/robots.txt"},
+        f"{https}/robots.txt": {"status": 200, "body": ROBOTS_OK.encode()},
+        f"{A}/1": {"status": 301, "location": f"{https}/1"},
+    }
+    web = Web(pages)
+    run(session_of(f"{A}/1"), web)
+    assert web.urls == [f"{A}/robots.txt", f"{https}/robots.txt", f"{A}/1", f"{https}/1"]
