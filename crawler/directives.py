@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+MAX_CHARS = 4096
+"""How much of one element or field is read."""
+
 # Directives with a value of their own, which would read like an agent's name before a colon.
 _VALUED = {"unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"}
 _ANY_AGENT = ("", "robots", "*")
@@ -30,9 +33,9 @@ def read_directives(
     words: set[str] = set()
     for name, content in meta:
         if name.strip().lower() in ("robots", ours):
-            words.update(part.strip().lower() for part in content.split(","))
+            words.update(part.strip().lower() for part in content[:MAX_CHARS].split(","))
     for line in header_lines:
-        words.update(_header_words(line, ours))
+        words.update(_header_words(line[:MAX_CHARS], ours))
     none = "none" in words
     return Directives(none or "noindex" in words, none or "nofollow" in words)
 

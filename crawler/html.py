@@ -23,8 +23,8 @@ _SELECTOR = (
 )
 _PAGING = {"next", "prev", "previous"}
 _LANGUAGE = re.compile(r"[A-Za-z]{2,8}(?:[-_][A-Za-z0-9]{1,8})*")
-_REFRESH = re.compile(r"\s*(?:[0-9]+|(?=\.))[0-9.]*(?:\s*[;,]\s*|\s+)(.+)", re.DOTALL | re.ASCII)
-_REFRESH_URL = re.compile(r"url\s*=\s*", re.IGNORECASE | re.ASCII)
+_REFRESH = re.compile(r"\s*+(?:[0-9]++|(?=\.))[0-9.]*+(?:\s*+[;,]\s*+|\s++)(.+)", re.DOTALL | re.ASCII)
+_REFRESH_URL = re.compile(r"url\s*+=\s*+", re.IGNORECASE | re.ASCII)
 
 
 class HtmlFacts(NamedTuple):

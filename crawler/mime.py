@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 _SPACE = "\t\n\r "
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_NAME_END = re.compile("[;=]")
 _QUOTED_TOKEN = re.compile("[\t\x20-\x7e\x80-\xff]*")
 
 
@@ -71,7 +72,8 @@ def _parameters(text: str) -> dict[str, str]:
     found: dict[str, str] = {}
     at = 0
     while at < len(text):
-        end = _find(text, ";=", at)
+        stop = _NAME_END.search(text, at)
+        end = stop.start() if stop else len(text)
         name = text[at:end].lstrip(_SPACE).lower()
         if end == len(text) or text[end] == ";":
             at = end + 1
@@ -79,9 +81,9 @@ def _parameters(text: str) -> dict[str, str]:
         at = end + 1
         if text[at : at + 1] == '"':
             value, after = _quoted(text, at)
-            at = _find(text, ";", after) + 1
+            at = _end_of_value(text, after) + 1
         else:
-            end = _find(text, ";", at)
+            end = _end_of_value(text, at)
             value = text[at:end].rstrip(_SPACE)
             at = end + 1
             if not value:
@@ -91,9 +93,9 @@ def _parameters(text: str) -> dict[str, str]:
     return found
 
 
-def _find(text: str, stops: str, start: int) -> int:
-    ends = [end for stop in stops if (end := text.find(stop, start)) >= 0]
-    return min(ends, default=len(text))
+def _end_of_value(text: str, start: int) -> int:
+    end = text.find(";", start)
+    return end if end >= 0 else len(text)
 
 
 def _quoted(text: str, at: int) -> tuple[str, int]:

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from connectors.page_pool import IN_FLIGHT_A_PROCESS, PagePool, shared_page_pool
+from connectors.page_process import GRACE_SECONDS
 from schemas.page import ParseFailure
 from tests.fakes.page_work import Order, obey
 
 MEGABYTE = 1024 * 1024
-TIMEOUT_SECONDS = 3.0
+TIMEOUT_SECONDS = 2.0
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +79,7 @@ def test_a_page_that_takes_its_process_down_costs_one_page(
 def test_a_page_without_end_is_killed_in_time(pool: PagePool[Order, str], deed: str) -> None:
     began = time.monotonic()
     failure = among_good_pages(pool, Order("https://slow.example/", deed, "9"))
-    assert failure == ParseFailure("https://slow.example/", "parse_timeout", "3 s")
+    assert failure == ParseFailure("https://slow.example/", "parse_timeout", "2 s")
     assert TIMEOUT_SECONDS <= time.monotonic() - began < TIMEOUT_SECONDS + 10
 
 
@@ -94,13 +99,49 @@ def test_a_process_killed_while_idle_costs_nothing() -> None:
         assert list(pool.map([Order("v", "answer", "still here")])) == ["still here"]
 
 
-def test_output_of_a_page_goes_nowhere(pool: PagePool[Order, str], capfd: pytest.CaptureFixture[str]) -> None:
-    assert among_good_pages(pool, Order("https://loud.example/", "print", "64")) == "printed"
-    assert capfd.readouterr() == ("", "")
+def test_a_page_in_hand_ends_soon_after_its_parent(tmp_path: Path) -> None:
+    pipe = tmp_path / "pid"
+    os.mkfifo(pipe)
+    program = (
+        "from connectors.page_pool import PagePool; from tests.fakes.page_work import Order, obey\n"
+        f"list(PagePool(obey, 1, timeout_seconds=1).map([Order('u', 'tell and loop', {str(pipe)!r})]))"
+    )
+    parent = subprocess.Popen([sys.executable, "-c", program])
+    page = os.pidfd_open(int(pipe.read_text(encoding="ascii")))
+    parent.kill()
+    parent.wait()
+    ended, _, _ = select.select([page], [], [], 1 + GRACE_SECONDS + 20)
+    os.close(page)
+    assert ended
 
 
-def test_a_page_process_does_not_import_the_main_module(pool: PagePool[Order, str]) -> None:
-    assert list(pool.map([Order("u", "main")])) == ["NoneFalse"]
+def test_output_of_a_page_goes_nowhere() -> None:
+    program = (
+        "from connectors.page_pool import PagePool; from tests.fakes.page_work import Order, obey\n"
+        "with PagePool(obey, 1) as pool: print(*pool.map([Order('u', 'print', '64')]))"
+    )
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert (run.stdout, run.stderr) == ("printed\n", "")
+
+
+def test_a_page_process_does_not_import_the_main_module(tmp_path: Path) -> None:
+    (tmp_path / "heavy.py").write_text(
+        "import pathlib\n"
+        "with pathlib.Path('imports').open('a') as imports: imports.write(f'{__name__} ')\n"
+        "from connectors.page_pool import PagePool\n"
+        "from tests.fakes.page_work import Order, obey\n"
+        "if __name__ == '__main__':\n"
+        "    with PagePool(obey, 2) as pool: print(list(pool.map([Order('u', 'answer', 'ok')] * 2)), __file__)\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    for way in (["heavy.py"], ["-m", "heavy"]):
+        command = [sys.executable, *way]
+        run = subprocess.run(
+            command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
+        )
+        assert run.stdout.startswith("['ok', 'ok']")
+        assert "heavy.py" in run.stdout
+    assert (tmp_path / "imports").read_text() == "__main__ " * 2
 
 
 def test_processes_are_kept_and_are_no_more_than_asked_for(pool: PagePool[Order, str]) -> None:
@@ -177,7 +218,8 @@ def test_one_shared_pool_for_the_same_settings() -> None:
     assert shared_page_pool(obey, processes=2) not in pools
 
 
-@given(st.lists(st.sampled_from(["answer", "exit", "raise"]), max_size=12))
+@settings(max_examples=30)
+@given(st.lists(st.sampled_from(["answer", "exit", "raise"]), max_size=8))
 def test_every_input_has_exactly_one_result(deeds: list[str]) -> None:
     pool = shared_page_pool(obey, processes=2)
     orders = [Order(f"https://{n}.example/", deed, str(n + 1)) for n, deed in enumerate(deeds)]

@@ -102,6 +102,10 @@ def test_declared_utf_8_comes_back_as_it_was(text: str) -> None:
         assert decode(body, decide(body, "text/html; charset=utf-8")) == text
 
 
+def test_gbk_is_read_as_gb18030() -> None:
+    assert decode("𠮷€".encode("gb18030"), CharsetChoice("gbk", "header")) == "𠮷€"
+
+
 def test_labels_mean_what_browsers_mean() -> None:
     assert encoding_name("ISO-8859-1") == encoding_name(" us-ascii\n") == "windows-1252"
     assert encoding_name("gb2312") == "gbk"

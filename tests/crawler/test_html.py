@@ -245,9 +245,10 @@ def test_nested_anchors_cost_no_more_text_than_there_is() -> None:
 
 
 PIECES = """
-<a|href=x|>|<a href='//['>|</a>|<base href=//b>|<title>|</title>|<noscript>|</noscript>|<svg>|<table>|<template>
-<meta name=robots content=none>|<meta http-equiv=refresh content='0;url=r'>|<link rel=next href=n>|<link rel=canonical
-<html lang=x>|<frameset>|<frame src=f>|<iframe src=/i>|<script>|</script>|<!--|-->|<p|"|'|&#xD800;|&#0;|é|<select>|<math>
+<a|href=x|>|<a href='//['>|</a>|<base href=//b>|<title>|</title>|<noscript>|</noscript>|<svg>|<table>
+<meta name=robots content=none>|<meta http-equiv=refresh content='0;url=r'>|<link rel=next href=n>|<math>
+<html lang=x>|<frameset>|<frame src=f>|<iframe src=/i>|<script>|</script>|<!--|-->|<p|"|'|&#xD800;|&#0;|é
+<link rel=canonical href=c>|<select>|<template>
 """
 
 

@@ -5,8 +5,8 @@ import trafilatura
 
 from crawler.text import MAX_INPUT_CHARS, EmptyReason, MainText, main_text, plain_text
 
-SENTENCE = "The river froze early that year, and the ferrymen mended their nets by the stove. "
-ARTICLE = f"<article><h1>Winter</h1><p>{SENTENCE * 4}</p><p>{SENTENCE * 4}</p></article>"
+SENTENCE = "the river froze early that year, and the ferrymen mended their nets by the stove. "
+ARTICLE = f"<article><h1>Winter</h1><p>{SENTENCE * 4}</p><p>Next, {SENTENCE * 4}</p></article>"
 PAGE = f"""<!doctype html><html><head><title>t</title></head><body>
 <nav><ul><li><a href=/a>Home</a></li><li><a href=/b>Products</a></li></ul></nav>{ARTICLE}
 <footer>All rights reserved</footer></body></html>"""
@@ -15,9 +15,16 @@ PAGE = f"""<!doctype html><html><head><title>t</title></head><body>
 def test_the_article_without_what_stands_around_it() -> None:
     found = main_text(PAGE)
     assert found.empty_reason is None
-    assert found.text.count("The river froze early") == 8
+    assert found.text.count("the river froze early") == 8
     assert "Products" not in found.text
     assert "rights reserved" not in found.text
+
+
+def test_comments_of_readers_are_left_out() -> None:
+    comment = f"<div class=comment><p>I remember that winter. {SENTENCE}</p></div>"
+    found = main_text(PAGE.replace("</article>", f"</article><section id=comments>{comment * 3}</section>"))
+    assert "ferrymen" in found.text
+    assert "I remember" not in found.text
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import multiprocessing
 import os
 import signal
 import sys
@@ -56,6 +55,12 @@ def _loop(value: str) -> str:
         pass
 
 
+def _tell_and_loop(value: str) -> str:
+    with open(value, "w", encoding="ascii") as pipe:
+        pipe.write(str(os.getpid()))
+    return _loop("")
+
+
 def _loop_deaf(value: str) -> str:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     signal.signal(signal.SIGALRM, signal.SIG_IGN)
@@ -92,16 +97,8 @@ def _print(value: str) -> str:
     return "printed"
 
 
-def _main(value: str) -> str:
-    return str(getattr(sys.modules["__main__"], "__file__", None)) + str("apache_beam" in sys.modules)
-
-
 def _unpicklable(value: str) -> str:
     return lambda: value  # type: ignore[return-value]
-
-
-def _daemon(value: str) -> str:
-    return str(multiprocessing.current_process().daemon)
 
 
 DEEDS = {
@@ -112,6 +109,7 @@ DEEDS = {
     "signal": _signal,
     "segfault": _segfault,
     "loop": _loop,
+    "tell and loop": _tell_and_loop,
     "loop deaf": _loop_deaf,
     "loop in C": _loop_in_c,
     "hog": _hog,
@@ -119,7 +117,5 @@ DEEDS = {
     "raise": _raise,
     "recurse": _recurse,
     "print": _print,
-    "main": _main,
     "unpicklable": _unpicklable,
-    "daemon": _daemon,
 }
