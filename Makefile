@@ -8,6 +8,7 @@ SEEDS ?=
 CRAWL ?=
 ROUNDS ?= 3
 ARGS ?=
+BENCH ?=
 
 .DEFAULT_GOAL := help
 .PHONY: help crawl test check bench test-cases test-realweb test-chaos test-gcs test-s3 clean
@@ -48,6 +49,9 @@ check: $(VENV)/test.ok  ## format, lint, types, import rules
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+
+bench: $(VENV)/test.ok  ## measure; BENCH="round seen" for some only
+	$(BIN)/python -m tests.benchmarks $(BENCH)
 
 test-cases: $(VENV)/test.ok  ## other projects' test cases, from CASES_DIR
 	CASES_DIR="$(CASES_DIR)" $(BIN)/python -m pytest tests/conformance

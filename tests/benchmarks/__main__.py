@@ -1,0 +1,32 @@
+"""`make bench`: run every benchmark of this folder, or those named, and print their figures.
+
+Each `bench_*.py` has `run() -> dict[str, float]`: figures by name, units in the names. Ratios are taken side by
+side in one run; single figures move with whatever else the machine does.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import time
+from pathlib import Path
+
+PREFIX = "bench_"
+
+
+def main(names: list[str]) -> None:
+    """Run the benchmarks whose names are given, or all."""
+    found = sorted(path.stem.removeprefix(PREFIX) for path in Path(__file__).parent.glob(f"{PREFIX}*.py"))
+    unknown = sorted(set(names) - set(found))
+    if unknown:
+        sys.exit(f"no benchmark named {', '.join(unknown)}; there are {', '.join(found)}")
+    for name in names or found:
+        started = time.monotonic()
+        figures = importlib.import_module(f"tests.benchmarks.{PREFIX}{name}").run()
+        print(f"{name} ({time.monotonic() - started:.0f} s): python -m tests.benchmarks {name}")
+        for label, figure in figures.items():
+            print(f"  {label:<58}{figure:>14,.3f}", flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
