@@ -16,10 +16,13 @@ FAILED_RETRY = "failed_retry"
 GONE = "gone"
 DEFERRED = "deferred"
 
-REFUSALS = frozenset({"private_address", "no_contact"})
-"""Failures that are our own refusal to connect: the host was never asked, and no retry will change it."""
+HOST_REFUSALS = frozenset({"private_address", "no_contact"})
+"""Failures that are our own refusal to connect to a host, for any of its URLs, this round."""
 
-_NOT_THE_HOSTS_FAULT = REFUSALS | {"body_too_large", "url_too_long", "unsupported_type"}
+REFUSALS = HOST_REFUSALS | {"port_not_allowed", "bad_url"}
+"""Failures that are our own refusal: nothing was asked, and no retry will change it."""
+
+_NOT_THE_HOSTS_FAULT = REFUSALS | {"local_error", "header_too_large", "body_too_large"}
 _SIGNALS = frozenset({408, 425, 429, 503})
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import lru_cache, partial
 from typing import NamedTuple
 
-from crawler.outcomes import GONE, REDIRECTED, Judgement, judge
+from crawler.outcomes import DEFERRED, EXCLUDED, GONE, REDIRECTED, REFUSALS, Judgement, judge
 from crawler.redirects import FOLLOWED, INVALID, LOOP, QUEUED, TOO_MANY, stays_in_domain, target_of
 from crawler.robots import DENY, MAX_REDIRECTS, RULES, RobotsRules, access_of, clip, ttl_seconds
 from crawler.urls import NormalUrl, UrlKeys, authority_of, host_of, normalise, path_of
@@ -127,6 +127,9 @@ class RobotsBook:
         reason = f"truncated_{reply.truncated}" if broken else reply.failure
         if reason is None and access != RULES:
             reason = f"http_{reply.status}"
+        if reason in REFUSALS and visit.chain:
+            # Not the authority is refused but where its robots.txt redirects to.
+            reason = UNREACHABLE
         body = clip(reply.body) if access == RULES else b""
         for authority in {visit.authority, _owner_of(visit.url) or visit.authority}:
             self._keep(authority, reply.finished_at, access, reply.status, reason, body)
@@ -147,6 +150,13 @@ class RobotsBook:
         state = RobotsState(authority, host_key, at, expires_at, access, status, reason, body)
         self._states[authority] = state
         self._changed.add(authority)
+
+
+def denial_of(state: RobotsState) -> tuple[str, str]:
+    """Return the outcome and reason of a URL whose authority has access ``deny``."""
+    if state.reason in REFUSALS:
+        return EXCLUDED, str(state.reason)
+    return DEFERRED, REDIRECTED_AWAY if state.reason == REDIRECTED_AWAY else UNREACHABLE
 
 
 def _robots_url(authority: str) -> str:

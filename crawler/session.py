@@ -12,6 +12,7 @@ from crawler.ledger import Ledger
 from crawler.outcomes import (
     DEFERRED,
     EXCLUDED,
+    HOST_REFUSALS,
     REDIRECTED,
     REFUSALS,
     ROBOTS_DENIED,
@@ -21,7 +22,7 @@ from crawler.outcomes import (
 )
 from crawler.redirects import redirect_of
 from crawler.robots import DENY
-from crawler.robotsbook import REDIRECTED_AWAY, UNREACHABLE, RobotsBook
+from crawler.robotsbook import UNREACHABLE, RobotsBook, denial_of
 from crawler.seating import seat
 from crawler.urls import UrlKeys, authority_of
 from crawler.visit import (
@@ -115,16 +116,16 @@ class ShardSession:
         self._now = now
         flight = self._flights.pop(ticket)
         host = flight.visit.host
-        refusal = reply.failure if reply.failure in REFUSALS else None
-        if refusal is None:
+        refused = reply.failure in REFUSALS
+        if not refused:
             self._hosts.record(host, reply)
             self.locate(host, reply.ip)
         record = self._record_robots if flight.visit.kind == ROBOTS else self._record
         own = record(flight, reply)
-        ready_at = max(now, self._hosts.ready_at(host)) if refusal else self._hosts.rest(host)
+        ready_at = max(now, self._hosts.ready_at(host)) if refused else self._hosts.rest(host)
         self._bench.release(host, ready_at, now)
-        if refusal:
-            self._close(host, EXCLUDED, refusal)
+        if reply.failure in HOST_REFUSALS:
+            self._close(host, EXCLUDED, str(reply.failure))
         elif is_host_failure(reply) and self._hosts.is_retired(host):
             self._close(host, DEFERRED, "host_failures")
         else:
@@ -200,8 +201,7 @@ class ShardSession:
         if verdict is not None:
             self._hosts.hear_crawl_delay(visit.host, verdict.crawl_delay_seconds)
         if state.access == DENY:
-            away = state.reason == REDIRECTED_AWAY
-            self._ledger.settle(visit, DEFERRED, REDIRECTED_AWAY if away else UNREACHABLE, state.reason)
+            self._ledger.settle(visit, *denial_of(state), detail=state.reason)
         elif verdict is not None and not verdict.allowed:
             self._ledger.settle(visit, ROBOTS_DENIED, "robots_rule", rule=verdict.rule)
         elif self._hosts.is_spent(visit.host):

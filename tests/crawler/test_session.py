@@ -249,6 +249,7 @@ def test_cookies_live_within_their_chain_and_host():
         ({"failure": "timeout"}, 4, ("failed_retry", "timeout"), 5),
         ({"failure": "tls_error"}, 5, ("gone", "tls_error"), 6),
         ({"failure": "private_address"}, 1, ("excluded", "private_address"), 1),
+        ({"failure": "port_not_allowed"}, 1, ("excluded", "port_not_allowed"), 1),
         ({"status": 304}, 0, ("failed_retry", "http_304"), 1),
         ({"status": 999}, 0, ("failed_retry", "http_999"), 1),
     ],
@@ -329,6 +330,25 @@ def test_private_address_closes_the_host_without_costing_delays():
     assert {row.url for row in result.rows} == {f"{A}/robots.txt", f"{A}/1", f"{A}/2"}
     assert {(row.outcome, row.reason) for row in result.rows} == {("excluded", "private_address")}
     assert [state.last_fetch_at for state in session.changed_hosts()] == [None]
+
+
+def test_a_refused_port_bars_its_authority_only():
+    odd = "http://a.example:8081"
+    web = Web({f"{odd}/robots.txt": {"failure": "port_not_allowed"}})
+    outcomes = run(session_of(f"{odd}/1", f"{odd}/2", f"{A}/1"), web)
+    assert outcomes[PLANNED, f"{odd}/1"] == outcomes[PLANNED, f"{odd}/2"] == ("excluded", "port_not_allowed")
+    assert outcomes[PLANNED, f"{A}/1"] == ("fetched", None)
+    assert web.urls.count(f"{odd}/robots.txt") == 1
+
+
+def test_a_refused_target_of_a_robots_redirect_makes_it_unreachable():
+    www = "http://www.a.example"
+    pages = {
+        f"{A}/robots.txt": {"status": 301, "location": f"{www}/robots.txt"},
+        f"{www}/robots.txt": {"failure": "private_address"},
+    }
+    outcomes = run(session_of(f"{A}/1"), Web(pages))
+    assert outcomes[PLANNED, f"{A}/1"] == ("deferred", "robots_unreachable")
 
 
 def test_nothing_starts_at_the_deadline():
