@@ -226,14 +226,18 @@ class LocalStorage(Storage):
                 raise
 
     def _link_copy(self, source: str, target: str) -> None:
-        """Copy onto the target's disk under a hidden name first: a link cannot cross disks."""
-        near = f"{Path(target).parent}/.{scratch_name(target)}"
+        """Copy onto the target's disk first: a link cannot cross disks.
+
+        That is the scratch folder's disk, unless a folder of the crawl was put on another one: then
+        the copy is hidden beside the target.
+        """
+        is_scratch = Path(source).parent == Path(self.root) / SCRATCH
+        near = f"{Path(target).parent}/.{scratch_name(target)}" if is_scratch else self.scratch_path(target)
         try:
             shutil.copyfile(source, near)
-            _sync(near)
-            os.link(near, target)
-        except FileExistsError as error:
-            raise AlreadyThere(f"{target} is already there") from error
+            if is_scratch:
+                _sync(near)
+            self._link_new(near, target)
         finally:
             Path(near).unlink(missing_ok=True)
 

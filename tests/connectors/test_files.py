@@ -9,7 +9,9 @@ import pickle
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -119,15 +121,40 @@ def test_publishing_onto_a_taken_name_keeps_both_files(storage: Storage) -> None
     assert Path(local).read_bytes() == b"second"
 
 
-def test_publishes_across_disks(storage: Storage) -> None:
-    other = Path("/dev/shm") / f"roundcrawl-{os.getpid()}"
-    if not other.parent.is_dir() or other.parent.stat().st_dev == Path(storage.root).parent.stat().st_dev:
-        other = Path(storage.root).parent / "same-disk"
-    other.write_bytes(b"data")
-    storage.publish(str(other), "x")
-    assert storage.read_bytes("x") == b"data"
-    assert not other.exists()
-    assert sorted(os.listdir(storage.root)) == ["x"]
+@pytest.fixture
+def other_disk(tmp_path: Path) -> Iterator[Path]:
+    """A folder on another disk than the crawl's, where the machine has one."""
+    shared = Path("/dev/shm")
+    parent = shared if shared.is_dir() and shared.stat().st_dev != tmp_path.stat().st_dev else tmp_path
+    with tempfile.TemporaryDirectory(dir=parent) as folder:
+        yield Path(folder)
+
+
+def test_publishes_from_another_disk(storage: Storage, other_disk: Path) -> None:
+    for expected in ("first", "second"):
+        source = other_disk / "source"
+        source.write_text(expected)
+        if expected == "first":
+            storage.publish(str(source), "a/x")
+        else:
+            with pytest.raises(AlreadyThere):
+                storage.publish(str(source), "a/x")
+    assert source.read_text() == "second"
+    assert storage.read_bytes("a/x") == b"first"
+    assert os.listdir(f"{storage.root}/a") == ["x"]
+    assert storage.abandoned() == []
+
+
+def test_a_folder_of_the_crawl_may_lie_on_another_disk(storage: Storage, other_disk: Path) -> None:
+    Path(storage.root).mkdir()
+    Path(storage.root, "warc").symlink_to(other_disk)
+    with storage.creating("warc/a.warc.gz") as local:
+        Path(local).write_bytes(b"record")
+    storage.write_new("warc/b.warc.gz", b"record")
+    storage.move("warc/b.warc.gz", "index/b")
+    assert [info.path for info in storage.list()] == ["index/b", "warc/a.warc.gz"]
+    assert os.listdir(other_disk) == ["a.warc.gz"]
+    assert storage.abandoned() == []
 
 
 def test_moves_once(storage: Storage) -> None:
