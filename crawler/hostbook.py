@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 
 from crawler.outcomes import is_backoff, is_host_failure
+from crawler.patterns import excludes_path
 from crawler.politeness import backed_off, parse_retry_after, ready_at, recovered
-from crawler.robots import PathPatterns
-from crawler.urls import UrlKeys, registered_domain
+from crawler.urls import UrlKeys, registered_domain, split
 from crawler.visit import FetchPolicy, Reply
 from schemas.state import DomainRules, HostState
 
@@ -123,12 +123,9 @@ class HostBook:
     def excludes(self, host: str, url: str) -> bool:
         """Return whether the operator's rules bar this path of the host."""
         paths = self.rules(host).exclude_paths
-        return bool(paths) and _patterns(paths).match(url)
+        return bool(paths) and excludes_path(paths, split(url))
 
     def _keep(self, state: HostState) -> HostState:
         self._states[state.host] = state
         self._changed.add(state.host)
         return state
-
-
-_patterns = lru_cache(maxsize=1024)(PathPatterns)

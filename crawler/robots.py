@@ -107,17 +107,6 @@ def clip(body: bytes) -> bytes:
     return body[: 1 + max(body.rfind(b"\n", 0, MAX_BODY_BYTES), body.rfind(b"\r", 0, MAX_BODY_BYTES))]
 
 
-class PathPatterns:
-    """An operator's list of paths in the language of robots.txt: ``/cart``, ``/*?sort=``, ``/*.pdf$``."""
-
-    def __init__(self, patterns: tuple[str, ...]) -> None:
-        self._matcher = _matcher([("Disallow", pattern) for pattern in patterns])
-
-    def match(self, url: str) -> bool:
-        """Return whether any pattern matches the path and query of ``url``."""
-        return not self._matcher.can_fetch(url, "*")
-
-
 def _lines(body: bytes) -> list[str]:
     """Return the lines without comments; bytes that are not UTF-8 become percent escapes."""
     text = clip(body).decode("utf-8-sig", "surrogateescape")

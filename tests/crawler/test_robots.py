@@ -13,7 +13,6 @@ from crawler.robots import (
     DENY,
     MAX_BODY_BYTES,
     RULES,
-    PathPatterns,
     RobotsRules,
     access_of,
     clip,
@@ -216,12 +215,3 @@ def test_clip_keeps_whole_lines():
     assert clip(b"a\nb") == b"a\nb"
     assert clip(b"a\n" + b"b" * MAX_BODY_BYTES) == b"a\n"
     assert clip(b"b" * (MAX_BODY_BYTES + 1)) == b""
-
-
-def test_an_operators_patterns_speak_the_same_language():
-    patterns = PathPatterns(("/cart", "/*?sort=", "/*.pdf$"))
-    assert patterns.match("https://s.example/cart/1")
-    assert patterns.match("https://s.example/list?sort=up")
-    assert patterns.match("https://s.example/a.pdf")
-    assert not patterns.match("https://s.example/a.pdf.html")
-    assert not PathPatterns(()).match("https://s.example/cart")
