@@ -161,7 +161,9 @@ def after(
 
     ``row`` is None when the round left the URL out; such a URL, and a deferred one, stays as it was. ``now``
     stands in for a row without an end. ``changed`` says whether the content differs from that of the last
-    visit (None: nothing to compare with). ``prior_rate`` is the mean change rate of the page's host.
+    visit (None: nothing to compare with). ``robots_expires_at`` is when the robots.txt that denied the URL is
+    asked for again (None or past: after ``robots_ttl_hours``). ``prior_rate`` is the mean change rate of the
+    page's host.
 
     Total: every outcome of the contract has a next visit, not before ``now`` and at most the longest
     interval away (longer only if Retry-After says so). The content's identity (``content_hash``,
@@ -214,17 +216,21 @@ def _wait(
         return policy.free_retry_seconds
     wanted = policy.longest_seconds
     if outcome == "failed_retry":
-        wanted = policy.first_retry_hours * HOUR_SECONDS * 2.0 ** (seen.retries - 1)
+        wanted = policy.first_retry_hours * HOUR_SECONDS * _doubled(seen.retries - 1)
     elif outcome == "robots_denied":
         ttl_seconds = policy.robots_ttl_hours * HOUR_SECONDS
-        expiry_seconds = ttl_seconds if robots_expires_at is None else max(0.0, robots_expires_at - at)
+        expiry_seconds = (robots_expires_at or 0.0) - at
+        if expiry_seconds <= 0:
+            expiry_seconds = ttl_seconds
         # A denial looked at in vain day after day would crowd out the host's other URLs.
-        return min(
-            expiry_seconds * 2.0 ** max(0, seen.retries - policy.robots_patience), policy.longest_seconds
-        )
+        return min(expiry_seconds * _doubled(seen.retries - policy.robots_patience), policy.longest_seconds)
     elif outcome in _VISITED:
         wanted = interval_seconds(seen, policy, prior_rate)
     if outcome == "duplicate":
         wanted = 2.0 * max(wanted, at - (at if state.last_visit_at is None else state.last_visit_at))
     wanted *= jitter_of(seen.url_key, seen.visits, policy.jitter)
     return min(max(wanted, policy.shortest_seconds), policy.longest_seconds)
+
+
+def _doubled(times: int) -> float:
+    return 2.0 ** min(max(times, 0), 32)

@@ -148,7 +148,7 @@ def test_client_errors_are_gone_at_once_and_looked_at_rarely():
 def test_denied_urls_wait_for_their_robots_txt():
     expires_at = NOW + 5 * HOUR
     assert wait_days(state(), row("robots_denied"), robots_expires_at=expires_at) == pytest.approx(5 / 24)
-    assert wait_days(state(), row("robots_denied"), robots_expires_at=NOW - 1) == 0
+    assert wait_days(state(), row("robots_denied"), robots_expires_at=NOW - 1) == 1
     page, waits = state(), []
     for _ in range(12):
         page = after(page, row("robots_denied"), None, STEADY, NOW)
@@ -167,6 +167,14 @@ def test_duplicates_are_visited_less_and_less():
     later = after(first, again, False, STEADY, first.next_fetch_at)
     assert later.next_fetch_at - first.next_fetch_at == 90 * DAY
     assert later.status == UrlStatus.DUPLICATE
+
+
+def test_endless_denials_and_failures_do_not_overflow():
+    denied = state(status=UrlStatus.ROBOTS_DENIED, retries=5_000)
+    assert wait_days(denied, row("robots_denied")) == 90
+    patient = RecrawlPolicy(jitter=0.0, max_retries=10_000)
+    failing = state(status=UrlStatus.FAILING, retries=5_000)
+    assert wait_days(failing, row("failed_retry", "timeout"), policy=patient) == 90
 
 
 def test_what_was_not_attempted_stays_as_it_was():
