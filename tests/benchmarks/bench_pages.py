@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import random
 import statistics
 import sys
@@ -9,6 +10,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import ada_url
 import trafilatura
 from selectolax.lexbor import LexborHTMLParser
 
@@ -48,10 +50,12 @@ def generated(seed: int, paragraphs: int = 60) -> bytes:
 
 
 def bare(body: bytes) -> int:
-    """Do what no parser of pages can leave out: decode, one lexbor parse with its links, the main text."""
+    """Do what no parser of pages can leave out: digest, decode, one lexbor parse, resolved links, main text."""
+    hashlib.sha1(body, usedforsecurity=False).digest()
     html = body.decode("utf-8", "replace")
     links = [
-        (node.attributes.get("href"), node.text()) for node in LexborHTMLParser(html).css("title,a[href]")
+        (ada_url.join_url("https://docs.example/", node.attributes["href"] or ""), node.text())
+        for node in LexborHTMLParser(html).css("a[href]")
     ]
     return len(links) + len(trafilatura.extract(html, fast=True, include_comments=False) or "")
 
