@@ -23,6 +23,11 @@ REFUSALS = HOST_REFUSALS | {"port_not_allowed", "bad_url"}
 """Failures that are our own refusal: nothing was asked, and no retry will change it."""
 
 _NOT_THE_HOSTS_FAULT = REFUSALS | {"local_error", "header_too_large", "body_too_large"}
+NO_CONNECTION = frozenset(
+    {"dns_failure", "connection_refused", "connect_timeout", "unreachable", "tls_error"}
+)
+"""Failures before a host could answer anything at all."""
+
 _SIGNALS = frozenset({408, 425, 429, 503})
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 

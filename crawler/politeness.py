@@ -69,11 +69,11 @@ class PolitenessPolicy:
         """Return the pause from the end of one request to a host to the start of the next.
 
         The largest of three: the Crawl-delay of robots.txt (not in RFC 9309, honoured all the same and
-        at its true value, however long), the configured minimum (``min_delay_seconds`` overrides the
-        policy's own), and ``latency_factor`` times the last response time, the last capped at
+        at its true value, however long), the configured minimum (of an operator's rule, ``min_delay_seconds``,
+        and the policy's own the larger), and ``latency_factor`` times the last response time, the last capped at
         ``max_delay_seconds``. Never below the configured minimum.
         """
-        minimum = self.min_delay_seconds if min_delay_seconds is None else min_delay_seconds
+        minimum = max(self.min_delay_seconds, min_delay_seconds or 0.0)
         adaptive = min(self.max_delay_seconds, self.latency_factor * (latency_seconds or 0.0))
         return max(crawl_delay_seconds or 0.0, minimum, adaptive)
 

@@ -12,6 +12,7 @@ from schemas.fetch import OutcomeRow
 from schemas.state import UrlState, UrlStatus
 
 HOUR_SECONDS = 3_600.0
+ROBOTS_RETRY_SECONDS = 300.0
 _FREE_REASONS = frozenset({"http_408", "http_425", "http_429", "http_503"})
 _STATUS_OF = {
     "fetched": UrlStatus.FETCHED,
@@ -170,7 +171,7 @@ def after(
     ``duplicate_of``, ``in_pages``, ``original_*``) is left to the caller.
     """
     if row is None or row.outcome == "deferred":
-        return state
+        return state if row is None or row.reason != "robots_unreachable" else _put_off(state, policy, now)
     outcome = settled_outcome(
         row._replace(previous_status=state.status, retries=state.retries), policy.max_retries
     )
@@ -180,6 +181,22 @@ def after(
         seen = record_visit(seen, changed, at)
     wait_seconds = _wait(state, seen, row, at, policy, robots_expires_at, prior_rate)
     return seen._replace(next_fetch_at=max(at + wait_seconds, now, row.retry_after_at or 0.0))
+
+
+def _put_off(state: UrlState, policy: RecrawlPolicy, now: float) -> UrlState:
+    """Return the row of a URL whose robots.txt could not be had: looked at again ever more rarely.
+
+    From five minutes, doubling, to the longest interval; a dead site costs a request a season in the end.
+    """
+    retries = _failures(state.status, state.retries) + 1
+    wanted = ROBOTS_RETRY_SECONDS * 2.0 ** min(retries - 1, 30)
+    return state._replace(
+        status=UrlStatus.FAILING,
+        retries=retries,
+        next_fetch_at=now + min(wanted, policy.longest_seconds),
+        last_outcome="deferred",
+        last_reason="robots_unreachable",
+    )
 
 
 def _remember(state: UrlState, row: OutcomeRow, outcome: str) -> UrlState:

@@ -6,7 +6,17 @@ from collections.abc import Mapping
 from functools import lru_cache, partial
 from typing import NamedTuple
 
-from crawler.outcomes import DEFERRED, EXCLUDED, GONE, REDIRECTED, REFUSALS, Judgement, judge
+from crawler.outcomes import (
+    DEFERRED,
+    EXCLUDED,
+    FAILED_RETRY,
+    GONE,
+    NO_CONNECTION,
+    REDIRECTED,
+    REFUSALS,
+    Judgement,
+    judge,
+)
 from crawler.redirects import FOLLOWED, INVALID, LOOP, QUEUED, TOO_MANY, stays_in_domain, target_of
 from crawler.robots import DENY, MAX_REDIRECTS, RULES, RobotsRules, access_of, clip, ttl_seconds
 from crawler.urls import NormalUrl, UrlKeys, authority_of, host_of, normalise, path_of
@@ -153,9 +163,15 @@ class RobotsBook:
 
 
 def denial_of(state: RobotsState) -> tuple[str, str]:
-    """Return the outcome and reason of a URL whose authority has access ``deny``."""
+    """Return the outcome and reason of a URL whose authority has access ``deny``.
+
+    A host that nobody can connect to fails its URLs, as a request for them would have; one that answers, but
+    not with its rules, defers them.
+    """
     if state.reason in REFUSALS:
         return EXCLUDED, str(state.reason)
+    if state.reason in NO_CONNECTION:
+        return FAILED_RETRY, str(state.reason)
     return DEFERRED, REDIRECTED_AWAY if state.reason == REDIRECTED_AWAY else UNREACHABLE
 
 

@@ -242,11 +242,25 @@ class ShardSession:
         visit = flight.visit
         step = self._robots.hear(visit, reply, self._policy.max_retries)
         self._hosts.record_robots(visit.host, reply.finished_at, reply.status)
+        state = self._robots.fresh(visit.authority, self._now)
         if step.hop is not None:
             self._enqueue(step.hop)
+        elif state is not None and state.access == DENY:
+            self._deny(visit.host, visit.authority, state)
         else:
             self._resume(visit.authority)
         return self._row(flight, reply, step.judgement, step.target)
+
+    def _deny(self, host: str, authority: str, state: RobotsState) -> None:
+        """End all that waits for an authority which denies everything, at once: the host may rest long now."""
+        others = []
+        for visit in [*self._robots.release(authority), *self._bench.drain(host)]:
+            if visit.kind != ROBOTS and authority_of(visit.url) == authority:
+                self._ledger.settle(visit, *denial_of(state), detail=state.reason)
+            else:
+                others.append(visit)
+        for visit in reversed(others):
+            self._enqueue(visit)
 
     def _row(self, flight: Flight, reply: Reply, judgement: Judgement, target: str | None) -> OutcomeRow:
         host = self._hosts.state(flight.visit.host)

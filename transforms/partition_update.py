@@ -22,6 +22,7 @@ from schemas.round import DueRef, PartitionPart
 from schemas.state import HostState, RobotsState, UrlState, UrlStatus
 from transforms import planning, records
 from transforms.compaction import Written, add_run
+from transforms.gate_index import SKETCHES, index_update
 from transforms.hosts import HostUpdate
 from transforms.state_tables import HOSTS, ROBOTS, host_columns, robots_columns
 from transforms.view import RoundView
@@ -57,6 +58,12 @@ class PartitionUpdate:
         self.expiry = {state.authority: state.expires_at for state in self.robots}
         self.states: dict[Key, UrlState] = {}
         self.removed: list[dict[str, object]] = []
+        self.left: list[Key] = []
+        self.sketches = [
+            parts.read_part(view.storage, part.path, part.row_group)
+            for part in sorted(given)
+            if part.kind == "sketches"
+        ]
 
     def _rows(self, given: Sequence[PartitionPart], kind: str, row_type: type) -> list:
         chosen = sorted(part for part in given if part.kind == kind)
@@ -77,11 +84,13 @@ class PartitionUpdate:
         written = self._write_calendar(left, _without(later, hops))
         host_run = add_run(self.view, HOSTS, self.partition, self._host_rows())
         robots_run = add_run(self.view, ROBOTS, self.partition, self._robots_rows())
+        kept = index_update(self.sketches, self.left, self.view.spec.partitions)
+        sketch_run = add_run(self.view, SKETCHES, self.partition, kept)
         tables = [entry for entry in self._write_tables() if entry is not None]
         consumed = [path for due in self.dues for path in due.consumed]
         return Written(
-            [*written, *host_run.files, *robots_run.files, *tables],
-            [*consumed, *host_run.replaced, *robots_run.replaced],
+            [*written, *host_run.files, *robots_run.files, *sketch_run.files, *tables],
+            [*consumed, *host_run.replaced, *robots_run.replaced, *sketch_run.replaced],
         )
 
     def _due_tables(self) -> tuple[pa.Table, pa.Table, pa.Table]:
@@ -132,17 +141,27 @@ class PartitionUpdate:
 
     def _settle(self, before: UrlState, row: OutcomeRow) -> None:
         spec = self.view.spec
-        finished_at = None
-        if row.finished_at is not None:
-            # A moved as_of moves the whole timeline of visits with it.
-            finished_at = spec.as_of + max(0.0, row.finished_at - self.view.plan.planned_at)
+        # A moved as_of moves the whole timeline of visits with it.
+        shift = spec.as_of - self.view.plan.planned_at
+        moved = row._replace(
+            finished_at=None if row.finished_at is None else max(spec.as_of, row.finished_at + shift),
+            retry_after_at=None if row.retry_after_at is None else row.retry_after_at + shift,
+        )
+        expires_at = self.expiry.get(authority_of(row.url))
         changed = row.changed if before.visits else None
-        moved = row._replace(finished_at=finished_at)
-        state = after(before, moved, changed, self.policy, spec.as_of, self.expiry.get(authority_of(row.url)))
+        state = after(
+            before,
+            moved,
+            changed,
+            self.policy,
+            spec.as_of,
+            None if expires_at is None else expires_at + shift,
+        )
         state = _with_content(before, state, row)
         if before.in_pages and not state.in_pages:
             reason = row.reason or row.outcome
             self.removed.append({"url": row.url, "reason": reason, "removed_at": spec.as_of})
+            self.left.append((row.host_key, row.url_key))
         self.states[(row.host_key, row.url_key)] = state
 
     def _write_calendar(self, left: pa.Table, later: pa.Table) -> list:

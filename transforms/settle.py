@@ -152,7 +152,7 @@ class SegmentSettling:
             domain = registered_domain(host_of(row.url))
             if row.kind == "hop":
                 yield self._candidate(row.url, "hop", row.depth, row, row.planned_url, domain)
-            if row.redirect_url and row.reason != "redirect_followed":
+            if row.redirect_url and row.reason == "redirect_queued":
                 yield self._candidate(row.redirect_url, "redirect", row.depth, row, row.url, domain)
             page = self.pages.get((row.host_key, row.url_key))
             if page is not None and self._expands(row, page):

@@ -260,7 +260,7 @@ class ShardRun:
         if isinstance(answer, FetchFailure) or ask.kind != ROBOTS:
             return reply_of(answer)
         coding = ",".join(v for k, v in answer.response_headers if k.lower() == "content-encoding")
-        return reply_of(answer, decode_body(answer.body, coding, MAX_BODY_BYTES).data)
+        return reply_of(answer, decode_body(answer.body, coding, MAX_BODY_BYTES + 1).data)
 
     def _completed(self, rows: Sequence[OutcomeRow]) -> list[OutcomeRow]:
         """Return the rows with what the crawl knew of their URL before."""

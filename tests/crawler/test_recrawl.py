@@ -252,3 +252,14 @@ def test_policy_refuses_what_cannot_work(bad):
     (name,) = bad
     with pytest.raises(ValueError, match=name):
         RecrawlPolicy(**bad)
+
+
+def test_a_url_behind_an_unreachable_robots_txt_is_looked_at_ever_more_rarely():
+    policy, waits = RecrawlPolicy(), []
+    known = state()
+    for _ in range(25):
+        known = after(known, row("deferred", "robots_unreachable"), None, policy, NOW)
+        waits.append(known.next_fetch_at - NOW)
+    assert waits[:3] == [300.0, 600.0, 1200.0]
+    assert waits[-1] == policy.longest_seconds
+    assert known.last_outcome == "deferred"

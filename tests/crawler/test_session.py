@@ -87,7 +87,6 @@ def test_http_and_https_share_a_queue_but_not_a_robots_txt():
         ({"status": 429}, "robots_unreachable"),
         ({"status": 500}, "robots_unreachable"),
         ({"failure": "timeout"}, "robots_unreachable"),
-        ({"failure": "dns_failure"}, "robots_unreachable"),
         ({"status": 200, "truncated": "time"}, "robots_unreachable"),
         ({"status": 301, "location": "https://other.test/robots.txt"}, "robots_redirect"),
     ],
@@ -100,6 +99,26 @@ def test_without_a_robots_answer_nothing_is_asked(answer, reason):
     assert web.urls == [f"{A}/robots.txt"]
     (state,) = session.changed_robots()
     assert (state.access, state.expires_at - state.fetched_at) == (DENY, 300.0)
+
+
+@pytest.mark.parametrize("reason", ["dns_failure", "connection_refused", "connect_timeout", "tls_error"])
+def test_a_host_that_nobody_can_connect_to_fails_its_urls(reason):
+    web = Web({f"{A}/robots.txt": {"failure": reason}})
+    outcomes = run(session_of(f"{A}/1", f"{A}/2"), web)
+    assert outcomes[PLANNED, f"{A}/1"] == outcomes[PLANNED, f"{A}/2"] == ("failed_retry", reason)
+
+
+def test_urls_behind_a_broken_robots_txt_do_not_wait_for_the_hosts_rest():
+    session = session_of(f"{A}/1", f"{A}/2")
+    ask = session.next_action(NOW)
+    assert (ask.kind, ask.request.url) == ("robots", f"{A}/robots.txt")
+    rows = session.finish(ask.ticket, Reply(NOW, NOW + 0.1, status=503), NOW + 0.1)
+    assert [(row.kind, row.outcome, row.reason) for row in rows] == [
+        ("robots", "failed_retry", "http_503"),
+        ("planned", "deferred", "robots_unreachable"),
+        ("planned", "deferred", "robots_unreachable"),
+    ]
+    assert isinstance(session.next_action(NOW + 0.1), Finished)
 
 
 @pytest.mark.parametrize(
