@@ -66,8 +66,8 @@ def parse_page(page: ParseInput) -> ParsedPage:
     """Return everything the crawl keeps of a page.
 
     ``content_hash`` is SHA-1 of the body, base32; links are in document order. A body that is no page (see
-    ``is_page_type``) is read as HTML. Never raises for any bytes, except MemoryError; time grows with the body, and hostile markup can make it long: run it where it can
-    be killed.
+    ``is_page_type``) is read as HTML. Never raises for any bytes, except MemoryError; time grows with the
+    body, and hostile markup can make it long: run it where it can be killed.
     """
     choice = decide(page.body, page.content_type)
     decoded = decode(page.body, choice)
