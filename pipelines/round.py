@@ -29,12 +29,13 @@ def build(pipeline: beam.Pipeline, spec: RoundSpec, plan: RoundPlan | None) -> N
     gate = parsed | "MarkDuplicates" >> MarkDuplicates(spec)
     settled = (parsed, gate.verdicts) | "SettleSegments" >> SettleSegments(spec)
     seen = (planned.dues, settled.parts) | "SeenUrls" >> SeenUrls(spec)
-    state = (planned.dues, settled.parts, seen.parts) | "UpdateState" >> UpdateState(spec)
+    found = [seen.parts, gate.sketches] | "Found" >> beam.Flatten()
+    state = (planned.dues, settled.parts, found) | "UpdateState" >> UpdateState(spec)
     index = segments | "IndexCaptures" >> IndexCaptures(spec)
     steps = [gate, settled, seen, state, index]
     files = [step.files for step in steps] | "Files" >> beam.Flatten()
     replaced = [gate.replaced, seen.replaced, state.replaced] | "Replaced" >> beam.Flatten()
-    tallies = [settled.tallies, seen.tallies, state.tallies] | "Tallies" >> beam.Flatten()
+    tallies = [gate.tallies, settled.tallies, seen.tallies, state.tallies] | "Tallies" >> beam.Flatten()
     (files, replaced, tallies) | "CommitRound" >> CommitRound(spec)  # type: ignore[operator]
 
 

@@ -125,3 +125,16 @@ class CandidateRow(NamedTuple):
     priority: float
     source_url: str
     source_domain: str
+
+
+class KeptRow(NamedTuple):
+    """A page that the content gate lets into the index: its key, its text's fingerprints as stored.
+
+    ``digest`` is 16 bytes without a signature and the last 8 with one.
+    """
+
+    host_key: int
+    url_key: int
+    url: str
+    digest: bytes
+    signature: bytes

@@ -99,7 +99,8 @@ def _parsed_rows(
         if isinstance(result, ParseFailure):
             yield _failed_row(row, result)
         else:
-            sketches.append(_sketch_row(row, result))
+            if not result.page.noindex:
+                sketches.append(_sketch_row(row, result))
             yield _parsed_row(row, result)
 
 

@@ -24,12 +24,15 @@ class RunTable:
     ``kind`` says what a repeated key means. ``set``: the same key again, kept once, no values.
     ``newest_wins``: the row of the youngest run counts; a boolean value column named ``removed`` marks a
     tombstone, which hides older rows and is dropped when no older run is left. ``multi``: every row
-    counts. ``values`` are Arrow fields other than k1 and k2. Raises ValueError for a bad combination.
+    counts. ``values`` are Arrow fields other than k1 and k2. ``encodings`` names the Parquet encoding of
+    columns that are smaller so than with a dictionary; a table that has any is compressed throughout.
+    Raises ValueError for a bad combination.
     """
 
     name: str
     kind: str = SET
     values: pa.Schema | None = None
+    encodings: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
         if self.kind not in (SET, NEWEST_WINS, MULTI):

@@ -52,8 +52,8 @@ class RunWriter:
 
     Row groups hold at most 131,072 rows, and in a table with values about 4 MiB, so that a reader's
     memory is bounded by groups. Keys without values are not compressed, for they are random, save that
-    k1 is a dictionary (8.1 bytes a key); values are zstd. Use as a context manager: leaving it without
-    ``finish`` publishes nothing.
+    k1 is a dictionary (8.1 bytes a key); values are zstd, and so is a table that names encodings. Use
+    as a context manager: leaving it without ``finish`` publishes nothing.
     """
 
     def __init__(
@@ -164,9 +164,12 @@ class RunWriter:
 
 
 def _settings(table: RunTable) -> dict[str, Any]:
+    encoded = dict(table.encodings)
+    dictionaries = table.schema.names if table.value_names else ["k1"]
     return {
-        "compression": "zstd" if table.value_names else "none",
-        "use_dictionary": True if table.value_names else ["k1"],
+        "compression": "zstd" if table.value_names or encoded else "none",
+        "use_dictionary": [name for name in dictionaries if name not in encoded],
+        "column_encoding": encoded or None,
         "dictionary_pagesize_limit": 2 << 20,
         "write_statistics": ["k1"],
         "write_page_checksum": True,
