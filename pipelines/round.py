@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import apache_beam as beam
-from transforms.dedup import MarkDuplicates
 
 from pipelines.driver import run_rounds
 from runners.options import run_command
 from runners.round_options import parse_round
 from schemas.round import RoundPlan, RoundSpec
 from transforms.commit import CommitRound
+from transforms.dedup import MarkDuplicates
 from transforms.fetch import FetchShards
 from transforms.index import IndexCaptures
 from transforms.parse import ParseSegments
