@@ -12,7 +12,7 @@ Planning opens the slots that have come, so its cost follows what is due, not wh
   backlog row about once each time its distance halves.
 
 Small slots are joined with their neighbours, and small files left lying are gathered when there are eight of
-them, so that a partition has at most about rows / 4,096 + 8 files however many rounds there were.
+them, so that the number of files follows the rows, not the rounds.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ import pyarrow.parquet as pq
 from connectors import layout
 from connectors.files import Storage
 from connectors.rows import row_schema, rows_to_table
-from connectors.runs import SealedFile, publish_sealed
-from connectors.runs.keys import as_keys, is_sorted, sort_order
+from connectors.runs import SealedFile, publish_sealed, round_of
+from connectors.runs.keys import Keys, as_keys, is_sorted, sort_order
 from connectors.slots import Ints, Slot, pack, parse_slot, slot_bounds, tier_in_turn
 from schemas.manifest import FileEntry
 from schemas.state import UrlState
@@ -40,6 +40,9 @@ TABLE = "calendar"
 PACK_ROWS = 4096
 SMALL_FILES = 8
 ROW_GROUP_ROWS = 16_384
+MOST_FILE_ROWS = 65_536
+WHOLE_TIER = 32
+DEEP_SHARES = 64
 
 
 class Opened(NamedTuple):
@@ -73,23 +76,39 @@ def entries_to_open(
 ) -> list[FileEntry]:
     """Return the files of one partition that a round should read, by path.
 
-    All due time slots; backlog tiers in ascending order until there are ``share`` rows, and on to the tier
-    whose turn it is (``turn`` counts rounds, shifted by the partition so that not all go deep at once; 0:
-    none); and, when eight or more files below ``pack_rows`` would be left, those too, to be gathered.
+    All due time slots; of the backlog, tiers in ascending order until there are ``share`` rows, and on to the
+    tier whose turn it is (``turn`` counts rounds, shifted by the partition so that not all go deep at once; 0:
+    no turn); and, when eight or more files below ``pack_rows`` would be left, those too, to be gathered.
+
+    A tier above 32 is never opened whole: every 64 turns one of the deep tiers, each in its turn, hands up its
+    oldest files, 64 shares of them. So what a round reads does not grow with the depth of the backlog, and
+    yet every URL of it comes up.
     """
     opened = due_entries(entries, as_of)
-    rows = sum(entry.rows for entry in opened)
-    tiers: dict[int, list[FileEntry]] = {}
-    for entry in entries:
-        if tier := slot_in(entry).tier:
-            tiers.setdefault(tier, []).append(entry)
-    for tier in sorted(tiers):
-        if rows < share or tier <= tier_in_turn(turn):
-            opened += tiers[tier]
-            rows += sum(entry.rows for entry in tiers[tier])
+    opened += _backlog_to_open(entries, sum(entry.rows for entry in opened), share, turn)
     paths = {entry.path for entry in opened}
     small = [entry for entry in entries if entry.rows < pack_rows and entry.path not in paths]
     return _by_path([*opened, *small] if len(small) >= SMALL_FILES else opened)
+
+
+def _backlog_to_open(entries: Sequence[FileEntry], rows: int, share: float, turn: int) -> Iterator[FileEntry]:
+    tiers: dict[int, list[FileEntry]] = {}
+    for entry in sorted(entries, key=lambda entry: (round_of(entry), entry.path)):
+        if tier := slot_in(entry).tier:
+            tiers.setdefault(tier, []).append(entry)
+    for tier in sorted(tier for tier in tiers if tier <= WHOLE_TIER):
+        if rows < share or tier <= tier_in_turn(turn):
+            yield from tiers[tier]
+            rows += sum(entry.rows for entry in tiers[tier])
+    deep = sorted(tier for tier in tiers if tier > WHOLE_TIER)
+    if rows >= share:
+        is_turn = deep and tier_in_turn(turn) > WHOLE_TIER
+        deep = [deep[turn // (2 * WHOLE_TIER) % len(deep)]] if is_turn else []
+    budget = DEEP_SHARES * share
+    for entry in (entry for tier in deep for entry in tiers[tier]):
+        if budget > 0:
+            yield entry
+            budget -= entry.rows
 
 
 def read(storage: Storage, entries: Sequence[FileEntry], as_of: float) -> Opened:
@@ -115,22 +134,38 @@ def write_slots(
     tiers: Ints | None = None,
     pack_rows: int = PACK_ROWS,
 ) -> list[FileEntry]:
-    """Deal rows into slots as seen from ``now``, write one file a slot, and return the entries by path.
+    """Deal rows into slots as seen from ``now``, write them, and return the entries by path.
 
     ``tiers`` holds, for each row, 0 for a time slot or the backlog tier it goes to. Call it once a
     partition, round and token, with all the rows: it raises ValueError when a URL is there twice, for
-    every URL stands in exactly one slot. The same rows in any order give the same bytes.
+    every URL stands in exactly one slot. A slot of more than 65,536 rows takes several files. The same
+    rows in any order give the same bytes.
     """
     table = rows if isinstance(rows, pa.Table) else rows_to_table(rows, UrlState)
     table = table.select(row_schema(UrlState).names).cast(row_schema(UrlState))
     if not is_sorted(*_keys(_sorted(table)), strictly=True):
         raise ValueError(f"a URL would stand twice in the calendar of partition {partition}")
     place = np.zeros(table.num_rows, dtype=np.int64) if tiers is None else np.asarray(tiers, dtype=np.int64)
-    entries = [
-        _write_file(storage, partition, round_number, slot, _sorted(table.take(members)), token)
-        for slot, members in [*_deal_times(table, place, now, pack_rows), *_deal_backlog(place, pack_rows)]
-    ]
-    return _by_path(entries)
+    dealt = [*_deal_times(table, place, now, pack_rows), *_deal_backlog(place, pack_rows)]
+    url_keys = as_keys(table.column("url_key"))
+    return _by_path(
+        _write_file(storage, partition, round_number, slot, _sorted(table.take(members)), name)
+        for slot, all_members in dealt
+        for name, members in _split(all_members, url_keys, token)
+    )
+
+
+def _split(members: Ints, url_keys: Keys, token: str) -> Iterator[tuple[str, Ints]]:
+    """Yield (token, members) of files of bounded size; each gets URLs of all hosts, whatever the order."""
+    parts = -(-len(members) // MOST_FILE_ROWS)
+    if parts == 1:
+        yield token, members
+        return
+    part_of = url_keys[members] % np.uint64(parts)
+    for part in range(parts):
+        chosen = members[part_of == part]
+        if len(chosen):
+            yield f"{token}-{part}", chosen
 
 
 def _deal_times(table: pa.Table, place: Ints, now: float, pack_rows: int) -> Iterator[tuple[Slot, Ints]]:

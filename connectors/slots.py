@@ -142,7 +142,7 @@ def _joined(units: list[tuple[Slot, int]]) -> Slot:
 def tier_in_turn(turn: int) -> int:
     """Return the tier up to which a turn opens the backlog: the largest power of two that divides it.
 
-    So tier K is opened every K turns, whatever else waits, and no URL starves behind newer ones. A tier holds
-    about K shares, so this reads about two shares a turn for each doubling of the backlog. Turn 0 opens none.
+    So tier K comes up every K turns, and no URL starves behind newer ones. A tier holds about K shares, so
+    this reads about two shares a turn for each doubling of the backlog. Turn 0 opens none.
     """
     return math.gcd(turn, LAST_TIER) if turn else 0

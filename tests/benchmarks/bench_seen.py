@@ -17,7 +17,6 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -208,19 +207,25 @@ def measure_merge(rows: int = 1_000_000, runs: int = 8) -> dict[str, float]:
     }
 
 
-def run(known: int = KNOWN, candidates: int = CANDIDATES) -> dict[str, Any]:
+def run(known: int = KNOWN, candidates: int = CANDIDATES) -> dict[str, float]:
     """Return the figures: the probe, growth tenfold at a tenth of the size, bytes written, merge speed."""
+    probe = probe_in_fresh_process("100", known, candidates)
     small = probe_in_fresh_process("1", known // 100, candidates // 40)
     large = probe_in_fresh_process("10", known // 10, candidates // 40)
+    writing = write_amplification(1_000, 2_000)
     return {
-        "probe": probe_in_fresh_process("100", known, candidates),
-        "growth": {
-            "known_times": round(large["known_keys"] / small["known_keys"], 2),
-            "seconds_times": round(large["seconds"] / small["seconds"], 2),
-            "seconds": (small["seconds"], large["seconds"]),
-        },
-        "writing": write_amplification(1_000, 2_000),
-        "merge": measure_merge(),
+        "probe_known_keys": probe["known_keys"],
+        "probe_candidates": probe["candidates"],
+        "probe_seconds": probe["seconds"],
+        "probe_cpu_seconds": probe["cpu_seconds"],
+        "probe_seconds_per_10m_known": probe["seconds_per_10m_known"],
+        "probe_peak_rss_mb": probe["peak_rss_mb"],
+        "bytes_per_known_key": probe["bytes_per_key"],
+        "small_probe_seconds": small["seconds"],
+        "small_probe_seconds_with_10x_known": large["seconds"],
+        "bytes_written_per_byte_of_new_keys_1000_rounds": writing["write_amplification"],
+        "most_runs_in_1000_rounds": writing["most_runs"],
+        "merge_m_rows_per_second": measure_merge()["m_rows_a_second"],
     }
 
 

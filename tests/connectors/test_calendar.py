@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from connectors import calendar
 from connectors.files import Storage, open_storage
 from connectors.rows import rows_to_table, table_to_rows
-from connectors.runs import DamagedRun
+from connectors.runs import DamagedRun, round_of
 from connectors.slots import Slot, deal_tiers
 from schemas.manifest import FileEntry
 from schemas.state import UrlState
@@ -68,7 +68,7 @@ class TestWriteAndRead:
         assert table_to_rows(opened.due, UrlState) == rows[:1]
         assert table_to_rows(opened.later, UrlState) == rows[1:]
 
-    @settings(max_examples=40)
+    @settings(max_examples=25)
     @given(
         instants=st.lists(st.floats(0, 2 * NOW), min_size=1, max_size=40),
         as_of=st.floats(0, 2 * NOW),
@@ -161,6 +161,37 @@ class TestBacklog:
         assert self.opened(entries, 10, turn=48) == ["1", "2", "16"]
         assert self.opened(entries, 10, turn=6) == ["1", "2"]
 
+    def test_a_deep_tier_hands_up_its_oldest_files(self, storage: Storage) -> None:
+        entries = [
+            FileEntry(
+                f"state/calendar/p=0000/{Slot(0, 0, tier).name}/r{n:06d}-t.parquet", "", "", 0, 0, 100, 1, ""
+            )
+            for tier in (1, 64, 256)
+            for n in (9, 8, 7)
+        ]
+
+        def opened(turn: int, share: float = 3.0) -> list[tuple[int, int]]:
+            chosen = calendar.entries_to_open(entries, NOW, share, turn, pack_rows=1)
+            return [(calendar.slot_in(entry).tier, round_of(entry)) for entry in chosen]
+
+        shallow = [(1, 7), (1, 8), (1, 9)]
+        assert opened(63) == shallow
+        assert opened(64) == [*shallow, (256, 7), (256, 8)]
+        assert opened(128) == [*shallow, (64, 7), (64, 8)]
+        assert opened(0, share=301.0) == [(tier, n) for tier in (1, 64, 256) for n in (7, 8, 9)]
+
+    def test_a_large_slot_takes_several_files(
+        self, storage: Storage, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(calendar, "MOST_FILE_ROWS", 10)
+        rows = [url(number, NOW, host=number % 3) for number in range(35)]
+        entries = calendar.write_slots(storage, 0, 1, rows, NOW, "t")
+        assert [(entry.path.rpartition("/")[2], entry.rows) for entry in entries] == [
+            ("r000001-t-0.parquet", 9), ("r000001-t-1.parquet", 9),
+            ("r000001-t-2.parquet", 9), ("r000001-t-3.parquet", 8),
+        ]  # fmt: skip
+        assert sorted(names(calendar.read(storage, entries, NOW).due)) == sorted(row.url for row in rows)
+
     def test_rows_that_are_not_yet_due_at_an_earlier_as_of_wait(self, storage: Storage) -> None:
         entries = self.deal(storage, [1] * 3)
         opened = calendar.read(storage, entries, NOW - 6)
@@ -174,7 +205,7 @@ class TestGrowth:
         pack_rows = 64
         entries: list[FileEntry] = []
         fresh, known, rewritten = 40, 0, []
-        for number in range(1, 151):
+        for number in range(1, 81):
             now = NOW + number * HOUR
             opened = calendar.entries_to_open(entries, now, 10, number, pack_rows=pack_rows)
             due, later = calendar.read(storage, opened, now)
@@ -191,44 +222,61 @@ class TestGrowth:
             entries = [entry for entry in entries if entry not in opened] + written
             assert sum(entry.rows for entry in entries) == known
             assert len(entries) <= known / pack_rows + 2 * calendar.SMALL_FILES
-        assert sum(rewritten[-50:]) / 50 < 6 * pack_rows
+        assert sum(rewritten[-40:]) / 40 < 6 * pack_rows
 
     def test_small_files_of_far_slots_are_gathered(self, storage: Storage) -> None:
         entries: list[FileEntry] = []
-        for number in range(1, 60):
+        for number in range(1, 31):
             now = NOW + number * HOUR
-            opened = calendar.entries_to_open(entries, now, 10, number, pack_rows=50)
+            opened = calendar.entries_to_open(entries, now, 10, number, pack_rows=20)
             due, later = calendar.read(storage, opened, now)
             rows = [*table_to_rows(later, UrlState), url(number, now + 2_000 * HOUR)]
             entries = [entry for entry in entries if entry not in opened]
-            entries += calendar.write_slots(storage, 0, number, rows, now, "t", pack_rows=50)
+            entries += calendar.write_slots(storage, 0, number, rows, now, "t", pack_rows=20)
             assert due.num_rows == 0
             assert sum(entry.rows for entry in entries) == number
-            assert len(entries) <= calendar.SMALL_FILES + number // 50
+            assert len(entries) <= calendar.SMALL_FILES + number // 20
 
-    def test_planning_does_not_read_the_whole_backlog(self, storage: Storage) -> None:
-        share, rounds = 20, 96
-        rows = [url(number, NOW, host=number % 50) for number in range(4000)]
-        entries = calendar.write_slots(storage, 0, 1, rows, NOW, "t", pack_rows=16)
-        read: list[int] = []
+    def work_off(
+        self, storage: Storage, backlog: int, share: int, rounds: int
+    ) -> tuple[list[int], list[int], set[int]]:
+        """Fetch a share a round, best url_key first; return what was fetched, rows read and URLs met."""
+        rows = [url(number, NOW, host=number % 50) for number in range(backlog)]
+        tiers = deal_tiers(np.zeros(backlog, np.uint64), np.full(backlog, 1e9), share)
+        entries = calendar.write_slots(storage, 0, 1, rows, NOW, "t", tiers=tiers, pack_rows=16)
         done: list[int] = []
+        read: list[int] = []
+        met: set[int] = set()
         for number in range(2, rounds + 2):
             opened = calendar.entries_to_open(entries, NOW, share, number, pack_rows=16)
-            due, later = calendar.read(storage, opened, NOW)
-            read.append(due.num_rows)
-            ranked = sorted(table_to_rows(due, UrlState), key=lambda row: row.url_key)
-            done += [row.url_key for row in ranked[:share]]
-            left = ranked[share:]
-            tiers = deal_tiers(
-                np.array([row.host_key for row in left], np.uint64), np.full(len(left), 1e9), share
-            )
-            written = calendar.write_slots(
-                storage, 0, number, left + table_to_rows(later, UrlState), NOW, "t", tiers=tiers, pack_rows=16
-            )
+            due, _ = calendar.read(storage, opened, NOW)
+            due = due.sort_by("url_key")
+            keys = due.column("url_key").to_pylist()
+            read.append(len(keys))
+            met.update(keys)
+            done += keys[:share]
+            left = due.slice(share)
+            tiers = deal_tiers(left.column("host_key").to_numpy(), np.full(left.num_rows, 1e9), share)
+            written = calendar.write_slots(storage, 0, number, left, NOW, "t", tiers=tiers, pack_rows=16)
             entries = [entry for entry in entries if entry not in opened] + written
-        assert done == list(range(share * rounds))
-        assert read[0] == 4000
-        assert sum(read[1:]) / len(read[1:]) < 12 * share
+            assert sum(entry.rows for entry in entries) == backlog - len(done)
+        return done, read, met
+
+    def test_a_backlog_is_worked_off_by_rank_and_mostly_unread(self, storage: Storage) -> None:
+        done, read, _ = self.work_off(storage, 1_200, 30, 40)
+        assert done == list(range(1_200))
+        assert sum(read) / len(read) < 10 * 30
+
+    def test_a_deep_backlog_is_read_in_bounded_bites_and_every_part_comes_up(
+        self, storage: Storage, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(calendar, "MOST_FILE_ROWS", 100)
+        share = 3
+        done, read, met = self.work_off(storage, 600, share, 130)
+        assert len(done) == share * 130
+        assert max(read) < 140 * share
+        assert sum(read) / len(read) < 16 * share
+        assert met == set(range(600))
 
 
 def test_slot_of_an_entry() -> None:
