@@ -117,7 +117,8 @@ def test_a_bad_flag_is_named_with_its_remedy(flag: str, word: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "flag", ["--connect_to=nonsense", "--connect_to=a:b:c:d", "--nameservers=example", "--runner=NoSuchRunner"]
+    "flag",
+    ["--connect_to=nonsense", "--connect_to=a:b:c:d", "--nameservers=example", "--runner=NoSuchRunner"],
 )
 def test_a_bad_value_of_the_network_is_refused(tmp_path: Path, flag: str) -> None:
     crawl = crawl_of(tmp_path / "crawl", PUBLIC)

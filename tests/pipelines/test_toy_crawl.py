@@ -24,7 +24,9 @@ def test_outcomes_add_up_to_the_plan(toy_crawl: ToyCrawl) -> None:
         document = manifest(toy_crawl, number)
         total = sum(count for reasons in document["outcomes"].values() for count in reasons.values())
         assert document["planned"] == total > 0
-    planned = toy_crawl.rows("SELECT round, count(*) FROM {captures} WHERE kind='planned' GROUP BY 1 ORDER BY 1")
+    planned = toy_crawl.rows(
+        "SELECT round::INT, count(*) FROM {captures} WHERE kind='planned' GROUP BY 1 ORDER BY 1"
+    )
     assert planned == [(n, manifest(toy_crawl, n)["planned"]) for n in (1, 2, 3)]
 
 
