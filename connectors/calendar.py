@@ -8,11 +8,11 @@ Planning opens the slots that have come, so its cost follows what is due, not wh
   partition's share of the round is met, and those up to the tier whose turn it is;
 - ``read`` splits their rows into due and later;
 - after the round, everything opened and everything new is dealt again by ``write_slots``, and the opened
-  entries leave the manifest. A row moves at most three times on its way from a far slot to its hour, and a
-  backlog row about once each time its distance halves.
+  entries leave the manifest. A row of a full slot moves at most three times on its way from far to its hour,
+  and a backlog row about once each time its distance halves.
 
 Small slots are joined with their neighbours, and small files left lying are gathered when there are eight of
-them, so that the number of files follows the rows, not the rounds.
+them, so that the number of files follows the rows, not the rounds (docs/adr/0004-calendar.md).
 """
 
 from __future__ import annotations

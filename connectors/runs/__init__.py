@@ -1,7 +1,8 @@
 """State as immutable sorted runs: Parquet files of (k1, k2, values), probed and merged within a partition.
 
 One module for URL-seen, content digests, signature bands, sketches, hosts and robots: ``RunTable``
-says what a repeated key means. A run is written once, named by a manifest, and never changed.
+says what a repeated key means. A run is written once, named by a manifest, and never changed. Measured in
+docs/adr/0013-url-seen.md.
 """
 
 from connectors.runs.compaction import Merge, plan_compaction

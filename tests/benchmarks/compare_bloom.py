@@ -1,4 +1,4 @@
-"""A Bloom filter in front of the exact URL-seen test: what it saves and what it costs (docs/adr/0003).
+"""A Bloom filter in front of the exact URL-seen test: what it saves and what it costs (docs/adr/0013).
 
 Not part of ``make bench``: it needs ``pip install rbloom fastbloom-rs``, which the product does not use.
 Run it with ``python -m tests.benchmarks.compare_bloom``.
