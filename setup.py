@@ -17,6 +17,7 @@ setup(
         "crawler",
         "connectors",
         "connectors.files",
+        "connectors.runs",
         "transforms",
         "pipelines",
         "runners",
