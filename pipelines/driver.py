@@ -12,17 +12,18 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 import apache_beam as beam
-from connectors.sweep import sweep
 
 from connectors.clock import SystemClock
 from connectors.faults import CrawlFolderError, Locked, LostRace
 from connectors.lease import LeaseKeeper, crawl_lease
 from connectors.rounds import CrawlFolder
 from connectors.stop import StopMarker, StopSignal
+from connectors.sweep import sweep
 from pipelines import summary
 from pipelines.checks import check_contact
 from pipelines.progress import show_progress
 from runners import engines
+from runners.logs import start_logging
 from runners.options import EXIT_DONE, EXIT_FAILED, EXIT_LOCKED, UsageError, format_instant
 from runners.round_options import RoundCommand
 from schemas.crawl import CrawlIdentity
@@ -41,10 +42,14 @@ class RoundFailed(Exception):
 
 def run_rounds(command: RoundCommand, build: Build) -> int:
     """Run the rounds of one command under the crawl's lock; return the exit code of the contract."""
+    start_logging()
+    options = engines.pipeline_options(command.job)
+    if command.runner_preset_dump:
+        print(engines.dump(options))
+        return EXIT_DONE
     try:
         folder = CrawlFolder.at(command.crawl)
         identity = folder.identity()
-        options = engines.pipeline_options(command.runner, command.beam_arguments)
         check_contact(folder, command.flags)
     except CrawlFolderError as error:
         raise UsageError(str(error)) from error
@@ -137,7 +142,7 @@ class RoundDriver:
         now = time.time()
         flags = self.command.flags
         if flags.shards is None:
-            flags = replace(flags, shards=engines.worker_slots(self.options, self.command.runner))
+            flags = replace(flags, shards=engines.worker_slots(self.command.job, self.options))
         parent = self.folder.newest_round()
         return RoundSpec(
             crawl=self.command.crawl,

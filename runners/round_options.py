@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from runners.engine import JobRequest
 from runners.options import (
     StrictParser,
     add_crawl_argument,
@@ -27,8 +28,8 @@ class RoundCommand:
     as_of: float | None
     flags: CrawlFlags
     given: dict[str, Any]
-    runner: str
-    beam_arguments: tuple[str, ...]
+    job: JobRequest
+    runner_preset_dump: bool
 
 
 def parse_round(argv: Sequence[str]) -> RoundCommand:
@@ -40,6 +41,16 @@ def parse_round(argv: Sequence[str]) -> RoundCommand:
         "--run_id", default=None, help="a name for this run; a committed one is not run again"
     )
     parser.add_argument("--runner", default="FnApiRunner", help="the engine (default FnApiRunner, local)")
+    parser.add_argument(
+        "--shared_filesystem",
+        action="store_true",
+        help="every worker sees the crawl folder under the same path",
+    )
+    parser.add_argument(
+        "--runner_preset_dump",
+        action="store_true",
+        help="print the Beam options of the job and do nothing else",
+    )
     add_crawl_flags(parser)
     namespace, foreign = parser.parse_known_args(list(argv))
     if foreign:
@@ -47,13 +58,14 @@ def parse_round(argv: Sequence[str]) -> RoundCommand:
         from runners.engines import check_beam_arguments
 
         check_beam_arguments(foreign, parser.names())
+    flags = crawl_flags(namespace)
     return RoundCommand(
         crawl=namespace.crawl,
         rounds=namespace.rounds,
         run_id=namespace.run_id,
         as_of=namespace.as_of,
-        flags=crawl_flags(namespace),
+        flags=flags,
         given=given_crawl_flags(namespace),
-        runner=namespace.runner,
-        beam_arguments=tuple(foreign),
+        job=JobRequest(namespace.runner, namespace.crawl, flags, tuple(foreign), namespace.shared_filesystem),
+        runner_preset_dump=namespace.runner_preset_dump,
     )
