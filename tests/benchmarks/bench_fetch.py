@@ -131,6 +131,7 @@ def _server(certificate: str) -> Iterator[int]:
         target=_serve, args=(certificate, there), daemon=True
     )
     process.start()
+    there.close()
     try:
         yield here.recv()
     finally:
@@ -142,12 +143,14 @@ def _serve(certificate: str, parent: Connection) -> None:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate)
     body = page()
-    head = f"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: {len(body)}\r\n\r\n"
+    head = f"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Encoding: gzip\r\nContent-Length: {len(body)}"
     listener = socket.create_server(("127.0.0.1", 0), backlog=256)
     parent.send(listener.getsockname()[1])
     while True:
         sock, _ = listener.accept()
-        threading.Thread(target=_reply, args=(context, sock, head.encode() + body), daemon=True).start()
+        threading.Thread(
+            target=_reply, args=(context, sock, head.encode() + b"\r\n\r\n" + body), daemon=True
+        ).start()
 
 
 def _reply(context: ssl.SSLContext, sock: socket.socket, reply: bytes) -> None:
