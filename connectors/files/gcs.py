@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any, BinaryIO
 
 from connectors.files.base import StorageError, Versioned
-from connectors.files.objects import Listed, ObjectStorage, Passing, Refused
+from connectors.files.objects import Listed, ObjectStorage, Passing, Refused, Tail
 
 TIMEOUT_SECONDS = (10, 60)
 EMULATOR = "STORAGE_EMULATOR_HOST"
@@ -50,6 +50,13 @@ class GcsStorage(ObjectStorage):
                 start=start, end=end, raw_download=True, retry=None, timeout=TIMEOUT_SECONDS
             )
         return bytes(data)
+
+    def _get_tail(self, key: str, length: int) -> Tail:
+        with self._explained(key):
+            data = self._blob(key).download_as_bytes(
+                start=-length, raw_download=True, retry=None, timeout=TIMEOUT_SECONDS
+            )
+        return Tail(bytes(data), len(data) if len(data) < length else None)
 
     def _get_versioned(self, key: str) -> Versioned:
         try:

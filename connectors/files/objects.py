@@ -25,7 +25,7 @@ from connectors.files.base import (
     missing,
     temporary_path,
 )
-from connectors.files.ranged import RangedFile
+from connectors.files.ranged import FIRST_READ_BYTES, RangedFile
 
 PAUSES_SECONDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 8.0)
 TRANSIENT_STATUS = frozenset({408, 429, 500, 502, 503, 504})
@@ -43,6 +43,13 @@ class Refused(Exception):
 
 class BeyondEnd(Exception):
     """A range that starts at or after the end of the object."""
+
+
+class Tail(NamedTuple):
+    """The last bytes of an object, and the object's size where the store tells it with them."""
+
+    data: bytes
+    size: int | None
 
 
 class Listed(NamedTuple):
@@ -86,8 +93,17 @@ class ObjectStorage(Storage):
             return b""
 
     def open_read(self, path: str) -> BinaryIO:
-        """Return a seekable file that asks for ranges, larger ones while it is read in order."""
-        source = RangedFile(lambda offset, length: self.read_range(path, offset, length), self.size(path))
+        """Return a seekable file that asks for ranges, larger ones while it is read in order.
+
+        Opening gets the last 64 KiB: the whole of most files, and the footer of a Parquet file.
+        """
+        key = self._key(path)
+        try:
+            tail = self._persist(path, lambda _: self._get_tail(key, FIRST_READ_BYTES))
+        except BeyondEnd:
+            tail = Tail(b"", 0)
+        size = self.size(path) if tail.size is None else tail.size
+        source = RangedFile(lambda offset, length: self.read_range(path, offset, length), size, tail.data)
         return cast(BinaryIO, io.BufferedReader(source))
 
     def size(self, path: str) -> int:
@@ -138,16 +154,20 @@ class ObjectStorage(Storage):
         return temporary_path(path)
 
     def move(self, source: str, target: str) -> None:
-        """Copy inside the store unless the target is there, then delete the source."""
+        """Copy inside the store, then delete the source.
+
+        A source is moved to one target only. Where the store cannot refuse to copy onto a target that is there,
+        two movers write the same bytes twice.
+        """
         old, new = self._key(source), self._key(target)
-        if not self.exists(target):
-            try:
-                self._persist(source, lambda _: self._copy(old, new))
-            except FileNotFoundError:
-                if not self.exists(target):
-                    raise
-            except Refused:
-                pass  # Another mover of the same file was first.
+        try:
+            self._persist(source, lambda _: self._copy(old, new))
+        except FileNotFoundError:
+            if not self.exists(target):
+                raise
+            return
+        except Refused:
+            pass  # An earlier mover of the same file came as far as this.
         self.delete(source)
 
     def delete(self, path: str) -> None:
@@ -232,6 +252,10 @@ class ObjectStorage(Storage):
     @abstractmethod
     def _get(self, key: str, offset: int, length: int | None) -> bytes:
         """Return an object, or a range of it; raise BeyondEnd for an empty range."""
+
+    @abstractmethod
+    def _get_tail(self, key: str, length: int) -> Tail:
+        """Return at most ``length`` last bytes of an object; may raise BeyondEnd for an empty one."""
 
     @abstractmethod
     def _get_versioned(self, key: str) -> Versioned:

@@ -13,12 +13,15 @@ LARGEST_READ_BYTES = 1 << 23
 class RangedFile(io.RawIOBase):
     """A seekable file over ranged reads.
 
-    It reads ahead: twice as far each time while it is read in order, little after a jump.
+    It reads ahead: twice as far each time while it is read in order, little after a jump. ``tail`` are
+    the file's last bytes, known already: they are never asked for.
     """
 
-    def __init__(self, fetch: Callable[[int, int], bytes], size: int) -> None:
+    def __init__(self, fetch: Callable[[int, int], bytes], size: int, tail: bytes = b"") -> None:
         self._fetch = fetch
         self._size = size
+        self._tail = tail
+        self._tail_start = size - len(tail)
         self._position = 0
         self._window = b""
         self._window_start = 0
@@ -49,15 +52,21 @@ class RangedFile(io.RawIOBase):
         wanted = memoryview(target).nbytes
         if self._position >= self._size or not wanted:
             return 0
+        if self._position >= self._tail_start:
+            start = self._position - self._tail_start
+            return self._give(target, self._tail[start : start + wanted])
         end = self._window_start + len(self._window)
         if not self._window_start <= self._position < end:
             self._ahead = (
                 min(2 * self._ahead, LARGEST_READ_BYTES) if self._position == end else FIRST_READ_BYTES
             )
+            length = max(wanted + FIRST_READ_BYTES, self._ahead)
             self._window_start = self._position
-            self._window = self._fetch(self._position, max(wanted + FIRST_READ_BYTES, self._ahead))
+            self._window = self._fetch(self._position, min(length, self._tail_start - self._position))
         start = self._position - self._window_start
-        piece = self._window[start : start + wanted]
+        return self._give(target, self._window[start : start + wanted])
+
+    def _give(self, target: Any, piece: bytes) -> int:
         target[: len(piece)] = piece
         self._position += len(piece)
         return len(piece)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any, BinaryIO
 
 from connectors.files.base import StorageError, Versioned
-from connectors.files.objects import Listed, ObjectStorage, Passing
+from connectors.files.objects import Listed, ObjectStorage, Passing, Tail
 
 # 409: another conditional write of the key was in flight; S3 asks to try again.
 PASSING_CODES = frozenset({"ConditionalRequestConflict", "RequestTimeout", "SlowDown", "InternalError"})
@@ -40,6 +40,13 @@ class S3Storage(ObjectStorage):
         with self._explained(key):
             answer = self._client().get_object(Bucket=self.bucket, Key=key, **span)
             return bytes(answer["Body"].read())
+
+    def _get_tail(self, key: str, length: int) -> Tail:
+        with self._explained(key):
+            answer = self._client().get_object(Bucket=self.bucket, Key=key, Range=f"bytes=-{length}")
+            data = bytes(answer["Body"].read())
+        whole = answer.get("ContentRange", "").rpartition("/")[2]
+        return Tail(data, int(whole) if whole.isdigit() else len(data))
 
     def _get_versioned(self, key: str) -> Versioned:
         with self._explained(key):

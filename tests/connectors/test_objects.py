@@ -91,11 +91,18 @@ def test_replaces_only_the_version_that_was_read(storage: MemoryStorage) -> None
 reads = st.lists(st.tuples(st.integers(0, 300_000), st.integers(0, 200_000)), max_size=8)
 
 
-@given(st.integers(0, 250_000), reads)
-def test_a_ranged_file_reads_as_the_bytes_do(size: int, jumps: list[tuple[int, int]]) -> None:
+@given(st.integers(0, 250_000), st.integers(0, 90_000), reads)
+def test_a_ranged_file_reads_as_the_bytes_do(size: int, known: int, jumps: list[tuple[int, int]]) -> None:
     data = bytes(number * 7 % 251 for number in range(size))
+    tail_start = max(0, size - known)
+
+    def fetch(offset: int, length: int) -> bytes:
+        assert length > 0
+        assert offset + length <= tail_start
+        return data[offset : offset + length]
+
     plain = io.BytesIO(data)
-    ranged = io.BufferedReader(RangedFile(lambda offset, length: data[offset : offset + length], size))
+    ranged = io.BufferedReader(RangedFile(fetch, size, data[tail_start:]))
     for offset, length in jumps:
         assert ranged.seek(offset) == plain.seek(offset)
         assert ranged.read(length) == plain.read(length)
@@ -132,3 +139,14 @@ def test_it_reads_further_ahead_while_it_is_read_in_order() -> None:
 def test_a_ranged_file_refuses_a_negative_offset() -> None:
     with pytest.raises(ValueError, match="negative offset"):
         RangedFile(lambda offset, length: b"", 10).seek(-11, io.SEEK_END)
+
+
+@pytest.mark.parametrize("size", [0, 1, 1_000, FIRST_READ_BYTES, FIRST_READ_BYTES + 2, 300_001])
+def test_a_small_file_costs_one_request(storage: MemoryStorage, size: int) -> None:
+    data = bytes(number % 251 for number in range(size))
+    storage.write_new("a", data)
+    asked: list[str] = []
+    storage.hooks.append(lambda request, done: asked.append(request))
+    with storage.open_read("a") as source:
+        assert source.read() == data
+    assert asked == ["get"] if size < FIRST_READ_BYTES else len(asked) <= 4

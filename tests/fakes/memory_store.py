@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import BinaryIO
 
 from connectors.files.base import Versioned
-from connectors.files.objects import BeyondEnd, Listed, ObjectStorage, Refused
+from connectors.files.objects import BeyondEnd, Listed, ObjectStorage, Refused, Tail
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,15 @@ class MemoryStorage(ObjectStorage):
         if offset >= len(data):
             raise BeyondEnd
         return data[offset : offset + length]
+
+    def _get_tail(self, key: str, length: int) -> Tail:
+        self._hook("get", done=False)
+        data = self._find(key)[0]
+        if not data:
+            raise BeyondEnd
+        return Tail(
+            data[-length:], len(data) if len(data) % 2 else None if len(data) >= length else len(data)
+        )
 
     def _get_versioned(self, key: str) -> Versioned:
         self._hook("get", done=False)
