@@ -10,6 +10,7 @@ from typing import BinaryIO, NamedTuple
 
 READ_BYTES = 1 << 16
 REST_BYTES = 64
+GZIP_HEADER_BYTES = 10
 GZIP_WINDOW = 16 + zlib.MAX_WBITS
 
 _HEAD_END = re.compile(rb"\r?\n\r?\n")
@@ -106,7 +107,9 @@ def iter_members(file: BinaryIO) -> Iterator[Member]:
     offset = 0
     data = file.read(READ_BYTES)
     while data:
-        header, start = data[:10], offset
+        while len(data) < GZIP_HEADER_BYTES and (more := file.read(READ_BYTES)):
+            data += more
+        header, start = data[:GZIP_HEADER_BYTES], offset
         inflater = zlib.decompressobj(GZIP_WINDOW)
         parts: list[bytes] = []
         while not inflater.eof:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from connectors.warc_read import DamagedWarc, iter_records, parse_fields, read_payload
+from connectors.warc_read import DamagedWarc, iter_members, iter_records, parse_fields, read_payload
 from tests.fakes.captures import write_every_kind
 
 RECORD = (
@@ -33,6 +33,25 @@ def test_the_three_ways_of_compression_read_the_same(tmp_path: Path) -> None:
         (0, len(RECORD) - 4),
         (len(RECORD), len(PLAIN) - 4),
     ]
+
+
+class ShortReads(io.BytesIO):
+    """A file whose reads bring a few bytes at a time, as at the end of a block or from a socket."""
+
+    def __init__(self, data: bytes, most: int) -> None:
+        super().__init__(data)
+        self.most = most
+
+    def read(self, size: int | None = -1) -> bytes:
+        return super().read(self.most if size is None or size < 0 else min(size, self.most))
+
+
+@pytest.mark.parametrize("most", [1, 3, 9, 10, 11, 64])
+def test_a_members_header_is_whole_wherever_a_read_ends(most: int) -> None:
+    member = gzip.compress(RECORD, mtime=0)
+    found = list(iter_members(ShortReads(member * 3, most)))
+    assert [entry.header for entry in found] == [member[:10]] * 3
+    assert [entry.offset for entry in found] == [0, len(member), 2 * len(member)]
 
 
 def test_an_empty_file_has_no_records() -> None:
