@@ -143,7 +143,9 @@ class Resolver:
                     return self._known_for(found, min(max(ttl, policy.min_ttl), policy.max_ttl))
             return self._refused(DnsFailure("dns_nxdomain", "the name has no address"), ttl)
         except dns.resolver.NXDOMAIN as error:
-            return self._refused(DnsFailure("dns_nxdomain", "the name does not exist"), _negative_ttl(error))
+            return self._refused(
+                DnsFailure("dns_nxdomain", "NXDOMAIN, the name does not exist"), _negative_ttl(error)
+            )
         except (dns.name.LabelTooLong, dns.name.NameTooLong, dns.name.EmptyLabel, UnicodeError) as error:
             return self._refused(DnsFailure("dns_nxdomain", clean_detail(error)), policy.max_negative)
         except (dns.exception.DNSException, OSError) as error:

@@ -11,7 +11,9 @@ import zstandard
 
 from connectors.fetchfault import clean_detail
 
-ACCEPTED = "gzip, deflate, br, zstd"
+ACCEPTED = "gzip, deflate"
+"""What requests offer. br and zstd are undone when sent all the same, but readers of WARC files often cannot."""
+
 PIECE_BYTES = 64 * 1024
 MOST_CODINGS = 5
 MOST_MEMBERS = 1_000

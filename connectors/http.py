@@ -89,7 +89,7 @@ class HttpFetcher:
 
         A body cut short is a capture with ``truncated`` set; a 2xx without a single byte of it is a failure.
         Reasons: timeout, connect_timeout, connection_refused, connection_reset, unreachable, dns_failure,
-        dns_nxdomain, tls_error, private_address, no_contact, port_not_allowed, bad_url, bad_response,
+        tls_error, private_address, no_contact, port_not_allowed, bad_url, bad_response,
         header_too_large, disconnect, local_error, stopped.
         """
         started_at = self._clock.now()

@@ -43,13 +43,13 @@ class Routes:
         """Return ``wanted`` once for each address that may stand for it, at least one.
 
         Every address is the very one a socket will use: nothing is looked up again. FetchFault reasons:
-        dns_nxdomain, dns_failure, private_address, no_contact, port_not_allowed.
+        dns_failure, private_address, no_contact, port_not_allowed.
         """
         rule = self._connect_to.lookup(wanted.host, wanted.port)
         name, port = (rule.address, rule.port) if rule else (wanted.host, wanted.port)
         found = self._resolver.resolve(name, deadline.left(float("inf")))
         if isinstance(found, DnsFailure):
-            raise FetchFault(found.reason, f"{name}: {found.detail}")
+            raise FetchFault("dns_failure", f"{name}: {found.detail}")
         faults = [self._fault(address, wanted.port, bool(rule and rule.named)) for address in found.addresses]
         allowed = [address for address, fault in zip(found.addresses, faults, strict=True) if fault is None]
         if not allowed:

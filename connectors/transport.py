@@ -177,7 +177,7 @@ def open_connection(
 
 def _connect_fault(error: OSError | ValueError, ip: str) -> FetchFault:
     if isinstance(error, TimeoutError):
-        return FetchFault("connect_timeout", error, ip)
+        return FetchFault("connect_timeout", f"connect: {error}", ip)
     # A host name that the TLS library cannot encode raises ValueError (UnicodeError is one).
     if isinstance(error, ssl.SSLError | ssl.CertificateError | ValueError):
         return FetchFault("tls_error", error, ip)

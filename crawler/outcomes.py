@@ -28,6 +28,9 @@ NO_CONNECTION = frozenset(
 )
 """Failures before a host could answer anything at all."""
 
+_WORDS = {"connect_timeout": "timeout"}
+"""Failures that are told apart inside, and the word that they have in tables."""
+
 _SIGNALS = frozenset({408, 425, 429, 503})
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
@@ -52,7 +55,7 @@ def judge(reply: Reply, retries: int, max_retries: int, conditional: bool) -> Ju
         reason = reply.failure or "no_response"
         if reason in REFUSALS:
             return Judgement(EXCLUDED, reason, retries)
-        return _failed(reason, retries, max_retries)
+        return _failed(word_of(reason), retries, max_retries)
     status = reply.status
     reason = f"http_{status}"
     if 200 <= status < 300:
@@ -66,6 +69,11 @@ def judge(reply: Reply, retries: int, max_retries: int, conditional: bool) -> Ju
     if 400 <= status < 500:
         return Judgement(GONE, reason, 0)
     return _failed(reason, retries, max_retries)
+
+
+def word_of(failure: str) -> str:
+    """Return the reason that tables give for a failure."""
+    return _WORDS.get(failure, failure)
 
 
 def _failed(reason: str, retries: int, max_retries: int) -> Judgement:

@@ -16,6 +16,7 @@ from crawler.outcomes import (
     REFUSALS,
     Judgement,
     judge,
+    word_of,
 )
 from crawler.redirects import FOLLOWED, INVALID, LOOP, QUEUED, TOO_MANY, stays_in_domain, target_of
 from crawler.robots import DENY, MAX_REDIRECTS, RULES, RobotsRules, access_of, clip, ttl_seconds
@@ -171,7 +172,7 @@ def denial_of(state: RobotsState) -> tuple[str, str]:
     if state.reason in REFUSALS:
         return EXCLUDED, str(state.reason)
     if state.reason in NO_CONNECTION:
-        return FAILED_RETRY, str(state.reason)
+        return FAILED_RETRY, word_of(str(state.reason))
     return DEFERRED, REDIRECTED_AWAY if state.reason == REDIRECTED_AWAY else UNREACHABLE
 
 

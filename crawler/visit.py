@@ -200,7 +200,7 @@ def reply_of(answer: Capture | FetchFailure, body: bytes = b"") -> Reply:
         last_modified=first("last-modified"),
         content_type=first("content-type"),
         content_encoding=first("content-encoding"),
-        robots_tag=", ".join(values["x-robots-tag"]) if "x-robots-tag" in values else None,
+        robots_tag="\n".join(values["x-robots-tag"]) if "x-robots-tag" in values else None,
         body=body,
     )
 

@@ -101,9 +101,17 @@ def test_without_a_robots_answer_nothing_is_asked(answer, reason):
     assert (state.access, state.expires_at - state.fetched_at) == (DENY, 300.0)
 
 
-@pytest.mark.parametrize("reason", ["dns_failure", "connection_refused", "connect_timeout", "tls_error"])
-def test_a_host_that_nobody_can_connect_to_fails_its_urls(reason):
-    web = Web({f"{A}/robots.txt": {"failure": reason}})
+@pytest.mark.parametrize(
+    ("failure", "reason"),
+    [
+        ("dns_failure", "dns_failure"),
+        ("connection_refused", "connection_refused"),
+        ("connect_timeout", "timeout"),
+        ("tls_error", "tls_error"),
+    ],
+)
+def test_a_host_that_nobody_can_connect_to_fails_its_urls(failure, reason):
+    web = Web({f"{A}/robots.txt": {"failure": failure}})
     outcomes = run(session_of(f"{A}/1", f"{A}/2"), web)
     assert outcomes[PLANNED, f"{A}/1"] == outcomes[PLANNED, f"{A}/2"] == ("failed_retry", reason)
 
