@@ -60,48 +60,56 @@ def choose(known: int) -> tuple[float, int]:
     return seconds, due.num_rows + later.num_rows
 
 
-def live(rounds: int) -> dict[str, float]:
-    """Return the cost of hourly rounds of one partition that each fetch 1,562 URLs and find twice as many.
+class Partition:
+    """The calendar of one partition, over hourly rounds that fetch 1,562 URLs and find twice as many."""
 
-    The first half of the rounds against the second shows whether a round gets dearer.
-    """
-    rng = np.random.default_rng(7)
-    entries: list[FileEntry] = []
-    known, seconds, read, files = 0, [], [], 0
+    def __init__(self, folder: str) -> None:
+        self.storage = open_storage(folder)
+        self.rng = np.random.default_rng(7)
+        self.entries: list[FileEntry] = []
+        self.known = 0
+
+    def play(self, number: int) -> int:
+        """Choose, fetch, find and deal again; return the rows read."""
+        now = NOW + number * HOUR
+        opened = calendar.entries_to_open(self.entries, now, SHARE, number)
+        due, later = calendar.read(self.storage, opened, now)
+        fetched, left = due.slice(0, SHARE), due.slice(SHARE)
+        column = fetched.schema.get_field_index("next_fetch_at")
+        again = pa.array(revisits(self.rng, fetched.num_rows, now))
+        fetched = fetched.set_column(column, fetched.schema.field(column), again)
+        found = new_rows(self.known, 2 * SHARE, np.full(2 * SHARE, now))
+        self.known += found.num_rows
+        rows = pa.concat_tables([fetched, later, found, left])
+        hosts = left.column("host_key").to_numpy()
+        tiers = np.zeros(rows.num_rows, np.int64)
+        tiers[len(tiers) - len(hosts) :] = deal_tiers(hosts, np.full(len(hosts), 648.0), SHARE)
+        written = calendar.write_slots(self.storage, 0, number, rows, now, "t", tiers=tiers)
+        for entry in opened:
+            self.storage.delete(entry.path)
+        self.entries = [entry for entry in self.entries if entry not in opened] + written
+        return due.num_rows + later.num_rows
+
+
+def live(rounds: int) -> dict[str, float]:
+    """Return the cost of a partition's rounds: the first half against the second shows whether they get dearer."""
+    seconds, read, files = [], [], 0
     with tempfile.TemporaryDirectory() as folder:
-        storage = open_storage(folder)
+        partition = Partition(folder)
         for number in range(1, rounds + 1):
-            now = NOW + number * HOUR
-            begun = time.perf_counter()
-            opened = calendar.entries_to_open(entries, now, SHARE, number)
-            due, later = calendar.read(storage, opened, now)
-            read.append(due.num_rows + later.num_rows)
-            fetched, left = due.slice(0, SHARE), due.slice(SHARE)
-            column = fetched.schema.get_field_index("next_fetch_at")
-            again = pa.array(revisits(rng, fetched.num_rows, now))
-            fetched = fetched.set_column(column, fetched.schema.field(column), again)
-            found = new_rows(known, 2 * SHARE, np.full(2 * SHARE, now))
-            known += found.num_rows
-            hosts = left.column("host_key").to_numpy()
-            tiers = np.zeros(fetched.num_rows + later.num_rows + found.num_rows + left.num_rows, np.int64)
-            tiers[len(tiers) - left.num_rows :] = deal_tiers(hosts, np.full(len(hosts), 648.0), SHARE)
-            rows = pa.concat_tables([fetched, later, found, left])
-            written = calendar.write_slots(storage, 0, number, rows, now, "t", tiers=tiers)
-            for entry in opened:
-                storage.delete(entry.path)
-            entries = [entry for entry in entries if entry not in opened] + written
-            seconds.append(time.perf_counter() - begun)
-            files = max(files, len(entries))
-            held = sum(entry.rows for entry in entries)
-            if held != known:
-                raise ValueError(f"round {number}: {held} rows in the calendar, {known} known")
+            begun = time.process_time()
+            read.append(partition.play(number))
+            seconds.append(time.process_time() - begun)
+            files = max(files, len(partition.entries))
+        if sum(entry.rows for entry in partition.entries) != partition.known:
+            raise ValueError("rows were lost or doubled")
     half = rounds // 2
     return {
-        "known_after_rounds": known,
+        "known_after_rounds": partition.known,
         "most_files": files,
         "rows_read_a_round": float(np.mean(read[half:])),
-        "seconds_a_round_first_half": float(np.mean(seconds[:half])),
-        "seconds_a_round_second_half": float(np.mean(seconds[half:])),
+        "cpu_seconds_a_round_first_half": float(np.mean(seconds[:half])),
+        "cpu_seconds_a_round_second_half": float(np.mean(seconds[half:])),
     }
 
 

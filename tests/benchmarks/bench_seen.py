@@ -119,8 +119,16 @@ def measure_probe(folder: Path) -> dict[str, float]:
         "cpu_seconds": round(statistics.median(cpu), 3),
         "seconds_per_10m_known": round(statistics.median(seconds) * 1e7 / known, 3),
         "bytes_per_key": round(sum(run.bytes for run in runs) / known, 2),
-        "peak_rss_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1),
+        "peak_rss_mb": peak_rss_mb(),
     }
+
+
+def peak_rss_mb() -> float:
+    """Return this process's peak memory; ru_maxrss would include that of the process that started it."""
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("VmHWM:"):
+            return round(int(line.split()[1]) / 1024, 1)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def probe_in_fresh_process(name: str, known: int, count: int) -> dict[str, float]:
@@ -153,22 +161,11 @@ def write_amplification(rounds: int, keys_a_round: int, partition: int = 0) -> d
             runs.append(write_run(storage, SEEN, partition, number, keys, token="t"))
             first += runs[-1].bytes
             for merge in plan_compaction(runs, number, partition):
-                entry = merge_runs(
-                    storage,
-                    SEEN,
-                    merge.runs,
-                    partition,
-                    number,
-                    level=merge.level,
-                    token="t",
-                    oldest=merge.oldest,
-                )
+                entry = merge_runs(storage, SEEN, merge.runs, partition, number, level=merge.level, token="t")
                 for run in merge.runs:
                     storage.delete(run.path)
-                runs = [run for run in runs if run not in merge.runs]
-                if entry:
-                    runs.append(entry)
-                    merged += entry.bytes
+                runs = [*(run for run in runs if run not in merge.runs), entry]
+                merged += entry.bytes
             most_runs = max(most_runs, len(runs))
     known = sum(run.rows for run in runs)
     return {
