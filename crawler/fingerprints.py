@@ -28,7 +28,7 @@ def page_ids(host_keys: Keys, url_keys: Keys, partitions: int) -> tuple[Keys, Ke
     others do among 5 million and 60 among a billion: then each of their sketches is compared.
     """
     bits = _bits(partitions)
-    low = np.uint64(PAGE_BITS + bits)
+    low = np.uint64(64 - PAGE_BITS + bits)
     ids = share_of(host_keys, partitions) << np.uint64(PAGE_BITS - bits) | url_keys >> low
     return ids, url_keys & ((np.uint64(1) << low) - np.uint64(1))
 
@@ -37,7 +37,7 @@ def url_keys_of(ids: Keys, rests: Keys, partitions: int) -> Keys:
     """Return the URL keys that ``page_ids`` took apart."""
     bits = _bits(partitions)
     mask = (np.uint64(1) << np.uint64(PAGE_BITS - bits)) - np.uint64(1)
-    return (ids & mask) << np.uint64(PAGE_BITS + bits) | rests
+    return (ids & mask) << np.uint64(64 - PAGE_BITS + bits) | rests
 
 
 def partitions_of(ids: Keys, partitions: int) -> Keys:
