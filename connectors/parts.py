@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from connectors.files import Storage
+from connectors.files import Storage, digest_of
 
 
 def write_parts(storage: Storage, path: str, parts: Iterable[pa.Table], schema: pa.Schema) -> list[int]:
@@ -28,6 +28,16 @@ def write_parts(storage: Storage, path: str, parts: Iterable[pa.Table], schema: 
 def write_table(storage: Storage, path: str, table: pa.Table) -> int:
     """Write one table as one file and return its row count."""
     return sum(write_parts(storage, path, [table], table.schema))
+
+
+def write_digested(storage: Storage, path: str, table: pa.Table) -> str:
+    """Write one table as one file and return the file's BLAKE2b-128 digest, hex."""
+    with storage.creating(path) as local:
+        with pq.ParquetWriter(local, table.schema, compression="zstd") as writer:
+            if table.num_rows:
+                writer.write_table(table)
+        with open(local, "rb") as written:
+            return digest_of(written)
 
 
 def read_part(storage: Storage, path: str, row_group: int, columns: Sequence[str] | None = None) -> pa.Table:

@@ -10,7 +10,6 @@ import pyarrow as pa
 
 from connectors import parts
 from connectors.rows import row_schema, rows_to_table, table_to_rows
-from connectors.warc_read import read_payload
 from crawler.parse import is_page_type
 from crawler.urls import host_of, registered_domain, surt_key
 from schemas.fetch import OutcomeRow
@@ -18,6 +17,7 @@ from schemas.page import ParsedRow, ParseFailure, SketchRow
 from schemas.round import ParsedRef, RoundSpec, SegmentRef
 from transforms import coders  # noqa: F401  (registers the row coders)
 from transforms.pages import PageResult, PageTask, agent_token, page_pool
+from transforms.stored import StoredBodies
 from transforms.view import RoundView, open_view
 
 ROWS_A_GROUP = 256
@@ -107,22 +107,19 @@ def _parsed_rows(
 def _tasks(view: RoundView, rows: Sequence[OutcomeRow]) -> Iterator[PageTask]:
     """Yield one task a row, its body read from the WARC file (a revisit's from its original's)."""
     token = agent_token(view.spec.flags.user_agent)
-    for number, row in enumerate(rows):
-        if number % ROWS_A_GROUP == 0:
-            view.raise_if_stopped()
-        body = b""
-        if row.body_filename is not None and row.body_offset is not None and row.body_length is not None:
-            member = view.storage.read_range(row.body_filename, row.body_offset, row.body_length)
-            body = read_payload(member).body
-        yield PageTask(
-            url=row.url,
-            body=body,
-            content_encoding=row.content_encoding,
-            content_type=row.content_type,
-            robots_tag=row.robots_tag,
-            agent_token=token,
-            max_body_bytes=view.spec.flags.max_body_bytes,
-        )
+    with StoredBodies(view.storage) as stored:
+        for number, row in enumerate(rows):
+            if number % ROWS_A_GROUP == 0:
+                view.raise_if_stopped()
+            yield PageTask(
+                url=row.url,
+                body=stored.body(row),
+                content_encoding=row.content_encoding,
+                content_type=row.content_type,
+                robots_tag=row.robots_tag,
+                agent_token=token,
+                max_body_bytes=view.spec.flags.max_body_bytes,
+            )
 
 
 def _parsed_row(row: OutcomeRow, result: PageResult) -> ParsedRow:

@@ -74,6 +74,7 @@ class SegmentRecorder:
         self.rows: list[OutcomeRow] = []
         self.bytes = 0
         self.opened_at = opened_at
+        self._digests: dict[str, str] = {}
         self._folder = tempfile.TemporaryDirectory(prefix="roundcrawl-segment-")
         spec = view.spec
         naming = WarcNaming(
@@ -151,10 +152,7 @@ class SegmentRecorder:
             robots_path=robots_path,
             planned_done=sum(row.kind == "planned" for row in self.rows),
             bytes=self.bytes,
-            digests={
-                path: self._digest(path)
-                for path in (outcomes_path, hosts_path, robots_path, *cdxj_paths.values())
-            },
+            digests=self._digests,
             is_last=is_last,
         )
         Journal(view.folder, view.spec.round, self.shard).append(entry)
@@ -166,12 +164,8 @@ class SegmentRecorder:
     def _write_side(self, kind: str, table: pa.Table) -> str:
         folder = layout.journal_folder(self.view.spec.round, self.shard)
         path = f"{folder}{self.number:06d}-{secrets.token_hex(4)}-{kind}.parquet"
-        parts.write_table(self.view.storage, path, table)
+        self._digests[path] = parts.write_digested(self.view.storage, path, table)
         return path
-
-    def _digest(self, path: str) -> str:
-        with self.view.storage.open_read(path) as file:
-            return digest_of(file)
 
     def _publish(self, closed: ClosedWarc) -> tuple[FileEntry, str]:
         faults = verify_warc(closed.local_path, closed.cdxj_lines, closed.digest)
@@ -184,8 +178,11 @@ class SegmentRecorder:
             self.view.spec.round,
             f"{closed.subset}-{self.shard:04d}-{self.number:06d}-{secrets.token_hex(4)}.cdxj",
         )
-        with storage.creating(index_path) as local, Path(local).open("wb") as file:
-            cdxj.write_lines(file, closed.cdxj_lines)
+        with storage.creating(index_path) as local:
+            with Path(local).open("wb") as file:
+                cdxj.write_lines(file, closed.cdxj_lines)
+            with Path(local).open("rb") as written:
+                self._digests[index_path] = digest_of(written)
         entry = FileEntry(path, "", "warc", self.shard, 0, closed.records, closed.bytes, closed.digest)
         return entry, index_path
 

@@ -13,7 +13,8 @@ LARGEST_READ_BYTES = 1 << 23
 class RangedFile(io.RawIOBase):
     """A seekable file over ranged reads.
 
-    It reads ahead: twice as far each time while it is read in order, little after a jump. ``tail`` are
+    It reads ahead: twice as far each time while it is read in order (or skips a little), not far after a
+    jump. ``tail`` are
     the file's last bytes, known already: they are never asked for.
     """
 
@@ -57,9 +58,8 @@ class RangedFile(io.RawIOBase):
             return self._give(target, self._tail[start : start + wanted])
         end = self._window_start + len(self._window)
         if not self._window_start <= self._position < end:
-            self._ahead = (
-                min(2 * self._ahead, LARGEST_READ_BYTES) if self._position == end else FIRST_READ_BYTES
-            )
+            is_in_order = end <= self._position <= end + FIRST_READ_BYTES
+            self._ahead = min(2 * self._ahead, LARGEST_READ_BYTES) if is_in_order else FIRST_READ_BYTES
             length = max(wanted + FIRST_READ_BYTES, self._ahead)
             self._window_start = self._position
             self._window = self._fetch(self._position, min(length, self._tail_start - self._position))
