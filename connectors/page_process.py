@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import multiprocessing
 import os
 import pickle
 import resource
+import select
 import signal
 import sys
 import threading
@@ -49,7 +51,8 @@ class PageProcess:
 
     It is forked from a server process that imports ``preload`` once (multiprocessing's forkserver), so it
     starts in milliseconds and shares those modules' memory. It never imports the main module, writes
-    nothing to standard output, and ends with its parent, or by itself soon after a page's time is over.
+    nothing to standard output, and is killed with its parent, however that ends and whatever the page does
+    (outside Linux: by itself soon after the page's time is over).
     Raises RuntimeError if it does not start: a fault of the installation, not of a page.
     """
 
@@ -133,6 +136,7 @@ def _anonymous_main() -> Iterator[None]:
 
 def _serve(connection: Connection, work: Callable[[Any], Any], limits: Limits) -> None:
     """Run in the page process: answer one page after the other until the parent closes the connection."""
+    _end_with_parent()
     idle_bytes = _confine(limits)
     connection.send(((None,), False))
     while True:
@@ -142,11 +146,28 @@ def _serve(connection: Connection, work: Callable[[Any], Any], limits: Limits) -
             return
         except MemoryError:
             os._exit(OUT_OF_MEMORY_EXIT)
-        # The parent kills us in time; should it be gone, the default action of this signal does.
+        # The parent kills us in time; should it be gone without a trace, the default action of this signal does.
         signal.setitimer(signal.ITIMER_REAL, limits.timeout_seconds + GRACE_SECONDS)
         answer = _answer(work, item, idle_bytes)
         signal.setitimer(signal.ITIMER_REAL, 0)
         connection.send_bytes(answer)
+
+
+def _end_with_parent() -> None:
+    """Have the kernel kill this process when its parent ends, even amid a page that never returns to Python.
+
+    The parent has the writing end of a pipe whose other end is here: when it closes, the kernel sends the
+    signal that was asked for. (PR_SET_PDEATHSIG would watch the fork server, which lives as long as we do.)
+    """
+    parent = multiprocessing.parent_process()
+    if parent is None or not hasattr(fcntl, "F_SETSIG"):
+        return
+    lifeline = int(parent.sentinel)
+    fcntl.fcntl(lifeline, fcntl.F_SETOWN, os.getpid())
+    fcntl.fcntl(lifeline, fcntl.F_SETSIG, signal.SIGKILL)
+    fcntl.fcntl(lifeline, fcntl.F_SETFL, fcntl.fcntl(lifeline, fcntl.F_GETFL) | os.O_ASYNC)
+    if select.select([lifeline], [], [], 0)[0]:
+        os._exit(1)  # It ended before the kernel was asked to watch.
 
 
 def _answer(work: Callable[[Any], Any], item: Any, idle_bytes: int) -> bytes:

@@ -18,7 +18,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from connectors.page_pool import IN_FLIGHT_A_PROCESS, PagePool, shared_page_pool
-from connectors.page_process import GRACE_SECONDS
 from schemas.page import ParseFailure
 from tests.fakes.page_work import Order, obey
 
@@ -99,18 +98,35 @@ def test_a_process_killed_while_idle_costs_nothing() -> None:
         assert list(pool.map([Order("v", "answer", "still here")])) == ["still here"]
 
 
-def test_a_page_in_hand_ends_soon_after_its_parent(tmp_path: Path) -> None:
+@pytest.mark.parametrize("deed", ["tell and loop", "tell and loop deaf", "tell and loop in C"])
+def test_a_page_in_hand_is_killed_with_its_parent(tmp_path: Path, deed: str) -> None:
     pipe = tmp_path / "pid"
     os.mkfifo(pipe)
     program = (
         "from connectors.page_pool import PagePool; from tests.fakes.page_work import Order, obey\n"
-        f"list(PagePool(obey, 1, timeout_seconds=1).map([Order('u', 'tell and loop', {str(pipe)!r})]))"
+        f"list(PagePool(obey, 1, timeout_seconds=600).map([Order('u', {deed!r}, {str(pipe)!r})]))"
     )
     parent = subprocess.Popen([sys.executable, "-c", program])
     page = os.pidfd_open(int(pipe.read_text(encoding="ascii")))
     parent.kill()
     parent.wait()
-    ended, _, _ = select.select([page], [], [], 1 + GRACE_SECONDS + 20)
+    ended, _, _ = select.select([page], [], [], 20)
+    os.close(page)
+    assert ended
+
+
+def test_an_idle_process_ends_with_its_parent() -> None:
+    program = (
+        "import os; from connectors.page_pool import PagePool; from tests.fakes.page_work import Order, obey\n"
+        "print(*PagePool(obey, 1).map([Order('u', 'pid')]), flush=True); os.read(0, 1)"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as parent:
+        assert parent.stdout is not None
+        page = os.pidfd_open(int(parent.stdout.readline()))
+        parent.kill()
+    ended, _, _ = select.select([page], [], [], 20)
     os.close(page)
     assert ended
 

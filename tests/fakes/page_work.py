@@ -55,10 +55,24 @@ def _loop(value: str) -> str:
         pass
 
 
-def _tell_and_loop(value: str) -> str:
+def _tell(value: str) -> None:
     with open(value, "w", encoding="ascii") as pipe:
         pipe.write(str(os.getpid()))
+
+
+def _tell_and_loop(value: str) -> str:
+    _tell(value)
     return _loop("")
+
+
+def _tell_and_loop_deaf(value: str) -> str:
+    _tell(value)
+    return _loop_deaf("")
+
+
+def _tell_and_loop_in_c(value: str) -> str:
+    _tell(value)
+    return _loop_in_c("9")
 
 
 def _loop_deaf(value: str) -> str:
@@ -110,6 +124,8 @@ DEEDS = {
     "segfault": _segfault,
     "loop": _loop,
     "tell and loop": _tell_and_loop,
+    "tell and loop deaf": _tell_and_loop_deaf,
+    "tell and loop in C": _tell_and_loop_in_c,
     "loop deaf": _loop_deaf,
     "loop in C": _loop_in_c,
     "hog": _hog,
