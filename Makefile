@@ -57,7 +57,7 @@ test-cases: $(VENV)/test.ok  ## other projects' test cases, from CASES_DIR
 	CASES_DIR="$(CASES_DIR)" $(BIN)/python -m pytest tests/conformance
 
 test-realweb: $(VENV)/test.ok  ## crawl Debian's documentation packages behind nginx (installs them with apt-get)
-	REALWEB=1 $(BIN)/python -m pytest tests/realweb -s
+	REALWEB=1 $(BIN)/python -m pytest tests/realweb -s --timeout=1800
 
 clean:  ## remove what the commands made
 	rm -rf $(VENV) crawl .cache build *.egg-info

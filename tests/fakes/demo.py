@@ -26,7 +26,10 @@ def main() -> int:
     with serve(web) as server, tempfile.NamedTemporaryFile("w", suffix=".txt") as seeds:
         seeds.write("\n".join(web.seeds()))
         seeds.flush()
-        print(f"toy web of {len(web.hosts())} hosts on 127.0.0.1:{server.port}, crawled into {FOLDER}", flush=True)
+        print(
+            f"toy web of {len(web.hosts())} hosts on 127.0.0.1:{server.port}, crawled into {FOLDER}",
+            flush=True,
+        )
         return run("inject", f"--seeds={seeds.name}") or crawl(server.port, args.rounds, more)
 
 

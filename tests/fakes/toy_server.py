@@ -14,7 +14,15 @@ from typing import NamedTuple
 
 from tests.fakes.toy_web import Reply, ToyWeb
 
-REASONS = {200: "OK", 301: "Moved Permanently", 404: "Not Found", 410: "Gone", 500: "Oops", 503: "Busy"}
+REASONS = {
+    200: "OK",
+    301: "Moved Permanently",
+    304: "Not Modified",
+    404: "Not Found",
+    410: "Gone",
+    500: "Oops",
+    503: "Busy",
+}
 
 
 class Access(NamedTuple):
@@ -74,7 +82,7 @@ class ToyServer:
         target = lines[0].split(" ")[1]
         headers = {k.lower(): v.strip() for k, _, v in (line.partition(":") for line in lines[1:] if line)}
         host = headers.get("host", "").split(":")[0]
-        reply = self.web.respond(host, target)
+        reply = self.web.respond(host, target, headers.get("if-none-match"))
         try:
             await self._send(writer, reply)
         finally:

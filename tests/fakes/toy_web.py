@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import gzip
 import random
-from dataclasses import dataclass, field
+import zlib
+from dataclasses import dataclass, field, replace
 
 VOWELS, CONSONANTS = "aeiou", "bcdfghklmnprstvz"
 HUB = "hub.example"
@@ -87,8 +88,20 @@ class ToyWeb:
         """Return every host name, sorted."""
         return sorted({url.split("/")[2] for url in [*self.pages, *self.replies]} | set(self.robots))
 
-    def respond(self, host: str, target: str) -> Reply:
-        """Return the reply to GET ``target`` on ``host``; a pure function of the web."""
+    def respond(self, host: str, target: str, etag: str | None = None) -> Reply:
+        """Return the reply to GET ``target`` on ``host``; a pure function of the web.
+
+        Hosts named etag.* send validators and answer 304 to a request whose If-None-Match is ``etag``.
+        """
+        reply = self._answer(host, target)
+        if not host.startswith("etag.") or reply.status != 200:
+            return reply
+        tag = f'"{zlib.crc32(reply.body):08x}"'
+        if etag == tag:
+            return Reply(304, headers=(("ETag", tag),))
+        return replace(reply, headers=(*reply.headers, ("ETag", tag)))
+
+    def _answer(self, host: str, target: str) -> Reply:
         if target == "/robots.txt":
             return self.robots.get(host, Reply(404, b"no robots here", "text/plain"))
         url = f"http://{host}{target}"
