@@ -6,6 +6,7 @@ import contextlib
 import io
 import json
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -173,7 +174,7 @@ def test_a_policy_can_slow_a_domain_and_shut_a_path(make: Make, tmp_path: Path) 
     assert crawl.run_round("--rounds=2") == 0
     assert cart not in outcomes(crawl, 2)
     log = crawl.log
-    gaps = [later.arrived_at - earlier.ended_at for earlier, later in zip(log, log[1:], strict=False)]
+    gaps = [later.arrived_at - earlier.ended_at for earlier, later in pairwise(log)]
     assert min(gaps) >= 0.695
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
+from itertools import pairwise
 
 import pytest
 from warcio.checker import Checker
@@ -69,7 +70,7 @@ def test_no_host_is_asked_too_soon_or_twice_at_once(toy_crawl: ToyCrawl) -> None
     assert len(by_host) > 15
     for host, accesses in by_host.items():
         delay = 0.3 if host == "www.robots-private.example" else DELAY_SECONDS
-        for earlier, later in zip(accesses, accesses[1:], strict=False):
+        for earlier, later in pairwise(accesses):
             if earlier.path == "/robots.txt" and host == "www.robots-private.example":
                 continue
             assert later.arrived_at - earlier.ended_at >= delay - 0.005, (earlier, later)
