@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import secrets
-import tempfile
 from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
@@ -70,11 +69,11 @@ def merge_index(view: RoundView, subset: str, paths: list[str]) -> FileEntry:
     """Merge sorted CDXJ files of one subset into its index file, staged; return its entry."""
     path = layout.index_path(view.spec.round, subset)
     staged = f"{layout.staged(view.spec.round, path)}.{secrets.token_hex(4)}"
-    with tempfile.TemporaryDirectory(prefix="roundcrawl-index-") as folder:
+    with view.storage.scratch_folder("index") as folder:
         sources = [partial(view.storage.open_read, source) for source in paths]
         with view.storage.creating(staged) as target:
             with Path(target).open("wb") as out:
-                rows = cdxj.merge(sources, out, Path(folder))
+                rows = cdxj.merge(sources, out, folder)
             with Path(target).open("rb") as written:
                 digest = digest_of(written)
             size = Path(target).stat().st_size

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import secrets
-import tempfile
 from collections import OrderedDict
 from collections.abc import Sequence
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -75,7 +75,7 @@ class SegmentRecorder:
         self.bytes = 0
         self.opened_at = opened_at
         self._digests: dict[str, str] = {}
-        self._folder = tempfile.TemporaryDirectory(prefix="roundcrawl-segment-")
+        self._folder = ExitStack()
         spec = view.spec
         naming = WarcNaming(
             prefix=_name_part(spec.name),
@@ -91,7 +91,7 @@ class SegmentRecorder:
             is_part_of=f"{spec.name}-{spec.round:06d}",
         )
         self._warc = WarcSegment(
-            Path(self._folder.name),
+            self._folder.enter_context(view.storage.scratch_folder("segment")),
             naming,
             info,
             crawl=spec.name,
@@ -123,7 +123,7 @@ class SegmentRecorder:
 
     def discard(self) -> None:
         """Forget what is not journalled."""
-        self._folder.cleanup()
+        self._folder.close()
 
     def close(
         self, hosts: Sequence[HostState], robots: Sequence[RobotsState], closed_at: float, is_last: bool
@@ -156,7 +156,7 @@ class SegmentRecorder:
             is_last=is_last,
         )
         Journal(view.folder, view.spec.round, self.shard).append(entry)
-        self._folder.cleanup()
+        self._folder.close()
         return SegmentRef(
             self.shard, self.number, layout.journal_path(view.spec.round, self.shard, self.number)
         )

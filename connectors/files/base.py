@@ -7,6 +7,7 @@ import errno
 import hashlib
 import os
 import secrets
+import shutil
 import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
@@ -164,7 +165,11 @@ class Storage(ABC):
 
     @abstractmethod
     def abandoned(self) -> Listing:
-        """Return scratch files that lie in the storage itself, dead or in use, for a sweep by age."""
+        """Return what scratch_path() named and is there, dead or in use, for a sweep by age.
+
+        Only what lies in the storage itself. A folder is one entry: its size is that of its files, its time
+        that of the newest of them. ``delete`` takes it with all that it holds.
+        """
 
     @contextlib.contextmanager
     def creating(self, path: str) -> Iterator[str]:
@@ -183,6 +188,23 @@ class Storage(ABC):
             raise
         finally:
             Path(local_path).unlink(missing_ok=True)
+
+    @contextlib.contextmanager
+    def scratch_folder(self, path: str) -> Iterator[Path]:
+        """Yield a fresh local folder, in the place of scratch_path(), and remove it with what it holds then.
+
+        A file in it is published without a copy on a local disk. What a killed process leaves is swept.
+        """
+        folder = Path(self.scratch_path(path))
+        try:
+            folder.mkdir(mode=0o700)
+            yield folder
+        except OSError as error:
+            if error.errno in FULL:
+                raise disk_full(str(folder)) from error
+            raise
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def scratch_name(path: str) -> str:

@@ -175,9 +175,13 @@ class LocalStorage(Storage):
                 raise StorageError(f"{self.root}/{target} is not the file to be moved there from {source}")
 
     def delete(self, path: str) -> None:
-        """Remove the file; no error when it is not there."""
+        """Remove the file, or an abandoned scratch folder; no error when it is not there."""
+        full = Path(self._full(path))
         with explained(self.root, path):
-            Path(self._full(path)).unlink(missing_ok=True)
+            if path.startswith(f"{SCRATCH}/") and full.is_dir():
+                shutil.rmtree(full, ignore_errors=True)
+            else:
+                full.unlink(missing_ok=True)
 
     def read_versioned(self, path: str) -> Versioned:
         """Return the file; a local file has no version name."""
@@ -198,13 +202,16 @@ class LocalStorage(Storage):
         return ""
 
     def abandoned(self) -> Listing:
-        """Return the files of the scratch folder."""
+        """Return the files and folders in the scratch folder."""
         found = []
         with contextlib.suppress(FileNotFoundError):
             for child in os.scandir(f"{self.root}/{SCRATCH}"):
                 with contextlib.suppress(FileNotFoundError):
-                    stat = child.stat()
-                    found.append(FileInfo(f"{SCRATCH}/{child.name}", stat.st_size, stat.st_mtime))
+                    files = os.scandir(child) if child.is_dir() else [child]
+                    stats = [file.stat() for file in files]
+                    newest = max([child.stat().st_mtime, *(stat.st_mtime for stat in stats)])
+                    size = sum(stat.st_size for stat in stats)
+                    found.append(FileInfo(f"{SCRATCH}/{child.name}", size, newest))
         return sorted(found)
 
     def _link_new(self, source: str, target: str) -> None:
@@ -231,7 +238,7 @@ class LocalStorage(Storage):
         That is the scratch folder's disk, unless a folder of the crawl was put on another one: then
         the copy is hidden beside the target.
         """
-        is_scratch = Path(source).parent == Path(self.root) / SCRATCH
+        is_scratch = Path(self.root) / SCRATCH in Path(source).parents
         near = f"{Path(target).parent}/.{scratch_name(target)}" if is_scratch else self.scratch_path(target)
         try:
             shutil.copyfile(source, near)

@@ -103,6 +103,30 @@ def test_publishes_a_finished_file_byte_for_byte(storage: Storage) -> None:
     assert not Path(local).exists()
 
 
+def test_a_scratch_folder_goes_with_what_it_holds(storage: Storage) -> None:
+    with storage.scratch_folder("segment") as folder:
+        (folder / "a").write_bytes(b"published")
+        (folder / "b").write_bytes(b"left")
+        same_disk = folder.stat().st_dev == Path(storage.root).stat().st_dev
+        inode = (folder / "a").stat().st_ino
+        storage.publish(str(folder / "a"), "warc/a")
+    assert not folder.exists() and storage.abandoned() == []
+    assert storage.read_bytes("warc/a") == b"published"
+    assert same_disk and (Path(storage.root) / "warc/a").stat().st_ino == inode
+
+
+def test_an_abandoned_scratch_folder_is_one_entry_and_can_be_deleted(storage: Storage) -> None:
+    folder = Path(storage.scratch_path("segment"))
+    folder.mkdir()
+    for name, at in (("old", 1000.0), ("new", 3e9)):
+        (folder / name).write_bytes(b"12345")
+        os.utime(folder / name, (at, at))
+    (found,) = storage.abandoned()
+    assert found.path == f".scratch/{folder.name}" and found.size == 10 and found.modified_at == 3e9
+    storage.delete(found.path)
+    assert storage.abandoned() == [] and not folder.exists()
+
+
 def test_publishes_nothing_when_the_writer_fails(storage: Storage) -> None:
     with pytest.raises(RuntimeError), storage.creating("x") as local:
         Path(local).write_bytes(b"half")
