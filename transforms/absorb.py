@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import pyarrow as pa
@@ -29,8 +30,9 @@ class Absorbed:
     scope_path: str
 
 
+@lru_cache(maxsize=4)
 def read_absorbed(view: RoundView, path: str) -> Absorbed:
-    """Return the document that `absorb` wrote."""
+    """Return the document that `absorb` wrote; it is the same for every partition of a plan."""
     document = sealed.unseal(view.storage.read_bytes(path), path)
     return Absorbed(tuple(document["injected"]), document["policy_path"], document["scope_path"])
 

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import secrets
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -37,6 +39,7 @@ DUE_SCHEMA = (
 NOT_DUE = "not_due"
 OVERSELECT = 1.25
 LEAST_SHARE = 1000
+READERS = 8
 
 
 def frontier_policy(view: RoundView) -> FrontierPolicy:
@@ -149,7 +152,12 @@ def pack_round(view: RoundView, dues: Sequence[DueRef]) -> RoundPlan | None:
     None when nothing is selected. Pure: writes nothing.
     """
     dues = sorted(dues)
-    chosen = [_read_choice(view, due) for due in dues]
+    with ThreadPoolExecutor(READERS, "plan") as readers:
+        read = list(readers.map(partial(_read_choice, view), dues))
+        states = {
+            host.host_key: host for hosts in readers.map(partial(_read_hosts, view), dues) for host in hosts
+        }
+    chosen = [choice for choice, _ in read]
     rank = np.concatenate([choice.column("rank").to_numpy() for choice in chosen])
     url_keys = np.concatenate([_keys(choice, "url_key") for choice in chosen])
     host_keys = np.concatenate([_keys(choice, "host_key") for choice in chosen])
@@ -158,10 +166,10 @@ def pack_round(view: RoundView, dues: Sequence[DueRef]) -> RoundPlan | None:
     if not within.any():
         return None
     absorbed = read_absorbed(view, dues[0].absorbed_path)
-    left_out = _left_out(view, dues)
+    left_out = dict(sorted(sum((left for _, left in read), Counter()).items()))
     if over := int(np.count_nonzero(~within)):
         left_out[frontier.ROUND_BUDGET] = over
-    shards, groups, hosts = _packed(view, dues, absorbed, host_keys[within])
+    shards, groups, hosts = _packed(view, states, absorbed, host_keys[within])
     return RoundPlan(
         format_version=FORMAT_VERSION,
         round=view.spec.round,
@@ -185,28 +193,23 @@ def pack_round(view: RoundView, dues: Sequence[DueRef]) -> RoundPlan | None:
     )
 
 
-def _read_choice(view: RoundView, due: DueRef) -> pa.Table:
+def _read_choice(view: RoundView, due: DueRef) -> tuple[pa.Table, Counter[str]]:
+    """Return a partition's selected rows, and how many were left out for each reason."""
     columns = ["rank", "url_key", "host_key", "verdict"]
     table = parts.read_whole(view.storage, due.path, columns)
-    return table.filter(pc.equal(table.column("verdict"), frontier.SELECTED))
+    verdicts = table.column("verdict")
+    left = Counter(why for why in verdicts.to_pylist() if why not in (frontier.SELECTED, NOT_DUE))
+    return table.filter(pc.equal(verdicts, frontier.SELECTED)), left
 
 
-def _left_out(view: RoundView, dues: Sequence[DueRef]) -> dict[str, int]:
-    counts: Counter[str] = Counter()
-    for due in dues:
-        counts.update(parts.read_whole(view.storage, due.path, ["verdict"]).column("verdict").to_pylist())
-    return {why: count for why, count in sorted(counts.items()) if why not in (frontier.SELECTED, NOT_DUE)}
+def _read_hosts(view: RoundView, due: DueRef) -> list[HostState]:
+    return table_to_rows(parts.read_whole(view.storage, due.hosts_path), HostState)
 
 
 def _packed(
-    view: RoundView, dues: Sequence[DueRef], absorbed: Absorbed, planned_hosts: np.ndarray
+    view: RoundView, states: Mapping[int, HostState], absorbed: Absorbed, planned_hosts: np.ndarray
 ) -> tuple[tuple[ShardPlan, ...], dict[str, int], int]:
     keys, urls = np.unique(planned_hosts, return_counts=True)
-    states = {
-        host.host_key: host
-        for due in dues
-        for host in table_to_rows(parts.read_whole(view.storage, due.hosts_path), HostState)
-    }
     rules = read_policy(view.storage, absorbed.policy_path)
     policy = frontier_policy(view)
     loads = np.array(
