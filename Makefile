@@ -50,7 +50,11 @@ check: $(VENV)/test.ok  ## format, lint, types, import rules
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 
-bench: $(VENV)/test.ok  ## measure; BENCH="round seen" for some only
+$(VENV)/bench.ok: setup.py constraints.txt $(VENV)/test.ok
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[report,test,dev,bench]'
+	@touch $@
+
+bench: $(VENV)/bench.ok  ## measure; BENCH="round seen" for some only
 	$(BIN)/python -m tests.benchmarks $(BENCH)
 
 test-cases: $(VENV)/test.ok  ## other projects' test cases, from CASES_DIR

@@ -67,6 +67,7 @@ setup(
             "boto3>=1.36",
             "moto[s3,server]>=5.1",
         ],
+        "bench": ["scrapy>=2.11"],
         "dev": [
             "ruff>=0.6",
             "mypy>=1.11",
