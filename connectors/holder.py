@@ -20,7 +20,8 @@ class Holder:
     """Who has a lease, or had it last. Instants are UTC epoch seconds of the holder's clock.
 
     ``epoch`` counts the holders of this lease, this one included. ``progress`` is what the holder said with
-    its last renewal.
+    its last renewal. ``term_seconds`` is how long it counts on the lease after each renewal, 0 where
+    the operating system keeps the lock.
     """
 
     token: str
@@ -32,6 +33,7 @@ class Holder:
     renewals: int = 0
     released: bool = False
     progress: dict[str, Any] = field(default_factory=dict)
+    term_seconds: float = 0.0
 
     def __str__(self) -> str:
         since, seen = (
@@ -85,10 +87,10 @@ class Lease(Protocol):
         """Return who has the lease or had it last, None when nobody ever did. Takes nothing."""
 
 
-def new_holder(token: str, epoch: int, clock: Clock) -> Holder:
+def new_holder(token: str, epoch: int, clock: Clock, term_seconds: float = 0.0) -> Holder:
     """Return this process as a holder."""
     now = clock.now()
-    return Holder(token, epoch, socket.gethostname(), os.getpid(), now, now)
+    return Holder(token, epoch, socket.gethostname(), os.getpid(), now, now, term_seconds=term_seconds)
 
 
 def holder_bytes(holder: Holder) -> bytes:

@@ -2,8 +2,9 @@
 
 Safe without comparing two machines' clocks. The holder counts its term from before it sent
 its last renewal, and starts no request that could end after it. A newcomer waits until it has seen one
-version stand still for a whole term on its own clock: that version was written before it was first seen,
-so the holder's term, counted from earlier, is over. The store then lets exactly one replace that version.
+version stand still for a whole term (its own or the holder's, the longer one) on its own clock: that version
+was written before it was first seen, so the holder's term, counted from earlier, is over. The store then
+lets exactly one replace that version.
 """
 
 from __future__ import annotations
@@ -56,14 +57,14 @@ class ObjectLease:
             now = self._clock.monotonic()
             if found is None or found[0].released:
                 tenure = self._take(found, after_crash=False)
-            elif found[1] == seen and now - seen_at >= self._term:
+            elif found[1] == seen and now - seen_at >= self._patience(found[0]):
                 tenure = self._take(found, after_crash=True)
             else:
                 if seen and found[1] != seen and now - begun >= wait_seconds:
                     raise Locked(f"{self._storage.root} is held by {found[0]}")
                 if found[1] != seen:
                     seen, seen_at = found[1], now
-                if self._clock.wait(self._pause(now - seen_at), stop):
+                if self._clock.wait(self._pause(self._patience(found[0]) - (now - seen_at)), stop):
                     raise Locked(f"{self._storage.root}: stopped while waiting for {found[0]}")
                 continue
             if tenure:
@@ -104,15 +105,21 @@ class ObjectLease:
                 self._replace(freed, self._version)
 
     def peek(self) -> Standing | None:
-        """Return the holder; live if it renewed within a term by this machine's clock."""
+        """Return the holder; live if it renewed within its term by this machine's clock."""
         found = self._read()
         if found is None:
             return None
         holder = found[0]
-        return Standing(holder, not holder.released and self._clock.now() - holder.renewed_at < self._term)
+        return Standing(
+            holder, not holder.released and self._clock.now() - holder.renewed_at < self._patience(holder)
+        )
 
-    def _pause(self, stood_still: float) -> float:
-        return max(0.01, min(LONGEST_POLL_SECONDS, self._term / 10, self._term - stood_still))
+    def _patience(self, holder: Holder) -> float:
+        """Return how long the holder must stand still: it may have been started with another term."""
+        return max(self._term, holder.term_seconds)
+
+    def _pause(self, still_to_wait: float) -> float:
+        return max(0.01, min(LONGEST_POLL_SECONDS, self._term / 10, still_to_wait))
 
     def _read(self) -> tuple[Holder, str] | None:
         try:
@@ -124,7 +131,7 @@ class ObjectLease:
     def _take(self, found: tuple[Holder, str] | None, *, after_crash: bool) -> Tenure | None:
         """Replace what was found by this holder; None when somebody else was faster."""
         epoch, version = (found[0].epoch + 1, found[1]) if found else (1, "")
-        holder = new_holder(self._token, epoch, self._clock)
+        holder = new_holder(self._token, epoch, self._clock, self._term)
         started = self._clock.monotonic()
         taken = self._replace(holder, version)
         if taken is None:

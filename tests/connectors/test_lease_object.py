@@ -78,6 +78,20 @@ def test_a_newcomer_waits_for_a_live_holder_as_long_as_it_is_told(
     assert 110 <= clock.monotonic() <= 120
 
 
+def test_a_newcomer_with_a_shorter_term_waits_as_long_as_the_holder_counts_on(
+    folder: CrawlFolder, clock: FakeClock
+) -> None:
+    first = lease(folder, clock, "a")
+    first.acquire()
+    hasty = crawl_lease(folder, clock, 10.0, "b")
+    standing = hasty.peek()
+    clock.advance(100)
+    assert standing is not None and standing.live
+    assert hasty.acquire() == Tenure(2, after_crash=True)
+    assert not first.holds(clock.monotonic(), 0)
+    assert clock.monotonic() >= 100 + TERM
+
+
 def test_a_dead_holder_is_waited_out(folder: CrawlFolder, clock: FakeClock) -> None:
     first = lease(folder, clock, "a")
     first.acquire()
