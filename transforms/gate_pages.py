@@ -53,7 +53,9 @@ def _docs_of(view: GateView, ref: ParsedRef) -> pa.Table:
     docs = parts.read_whole(view.storage, ref.sketches_path)
     if ref.outcomes_path and view.round_view is not None:
         docs = pa.concat_tables([docs, rows_to_table(_left(view, ref, docs), SketchRow)])
-    return docs.append_column(SCHEMAS["docs"].field("segment"), pa.array([ref.segment] * len(docs)))
+    return docs.append_column(
+        SCHEMAS["docs"].field("segment"), pa.array([ref.segment] * len(docs), pa.string())
+    )
 
 
 def _left(view: GateView, ref: ParsedRef, docs: pa.Table) -> list[SketchRow]:
@@ -86,12 +88,13 @@ def admit_pages(view: GateView, task: Task, given: Given) -> Iterator[GatePart]:
 
 
 def _each_once(docs: pa.Table) -> pa.Table:
-    """Return the rows sorted by page, one for each."""
-    docs = docs.take(np.lexsort((numbers(docs, "url_key"), numbers(docs, "host_key"))))
+    """Return the rows sorted by page, one for each; of several the one with the least digest."""
+    names = ("host_key", "url_key", "text_digest")
+    docs = docs.take(pc.sort_indices(docs, sort_keys=[(name, "ascending") for name in names]))
     hosts, urls = numbers(docs, "host_key"), numbers(docs, "url_key")
-    return docs.filter(
-        pa.array(np.r_[True, (hosts[1:] != hosts[:-1]) | (urls[1:] != urls[:-1])][: len(docs)])
-    )
+    is_first = np.ones(len(docs), dtype=bool)
+    is_first[1:] = (hosts[1:] != hosts[:-1]) | (urls[1:] != urls[:-1])
+    return docs.filter(pa.array(is_first))
 
 
 def _is_same(view: GateView, task: Task, docs: pa.Table) -> np.ndarray:
