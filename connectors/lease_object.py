@@ -110,9 +110,8 @@ class ObjectLease:
         if found is None:
             return None
         holder = found[0]
-        return Standing(
-            holder, not holder.released and self._clock.now() - holder.renewed_at < self._patience(holder)
-        )
+        term = holder.term_seconds or self._term
+        return Standing(holder, not holder.released and self._clock.now() - holder.renewed_at < term)
 
     def _patience(self, holder: Holder) -> float:
         """Return how long the holder must stand still: it may have been started with another term."""
