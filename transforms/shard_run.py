@@ -220,6 +220,11 @@ class ShardRun:
     def _hand_out(self, pool: ThreadPoolExecutor, recorder: SegmentRecorder) -> float | None:
         """Start every download that may start; return when to look again, None when all is done."""
         while self.in_hand < self.flags.fetch_concurrency:
+            if self.keeper.lost.is_set():
+                raise LeaseLost(f"another attempt may hold shard {self.shard}; this one asks nothing more")
+            if not self.lease.holds(self.clock.monotonic(), self.flags.fetch_timeout_seconds):
+                # The store did not answer for a while: nothing is asked until the lease is renewed, or lost.
+                return self.clock.now() + POLL_SECONDS
             action = self.session.next_action(self.clock.now())
             if isinstance(action, Finished):
                 return None
@@ -228,9 +233,6 @@ class ShardRun:
             if isinstance(action, Settled):
                 recorder.rows += self._completed(action.rows)
                 continue
-            held = self.lease.holds(self.clock.monotonic(), self.flags.fetch_timeout_seconds)
-            if self.keeper.lost.is_set() or not held:
-                raise LeaseLost(f"another attempt may hold shard {self.shard}; this one asks nothing more")
             self.in_hand += 1
             pool.submit(self._download, action)
         return float("inf")
