@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from datetime import UTC, datetime
 
@@ -69,6 +70,16 @@ def journal_path(number: int, shard: int, segment: int) -> str:
 def stop_path(number: int, token: str) -> str:
     """Return the name of the file by which one run of a round tells its workers to stop."""
     return f"{round_folder(number)}stop-{token}.json"
+
+
+def nothing_path(number: int, token: str) -> str:
+    """Return the name of the file by which one run of a round says that nothing was due."""
+    return f"{round_folder(number)}nothing-due-{token}.json"
+
+
+def run_path(run_id: str) -> str:
+    """Return the name of the file that tells which round a run committed."""
+    return f"runs/{hashlib.blake2b(run_id.encode(), digest_size=16).hexdigest()}.json"
 
 
 def lease_folder(number: int) -> str:

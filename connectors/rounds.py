@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Collection
 from concurrent.futures import ThreadPoolExecutor
@@ -120,6 +121,21 @@ class CrawlFolder:
                 f"({standing.run_id}); nothing of this run was kept"
             ) from error
         return manifest
+
+    def remember_run(self, manifest: Manifest) -> None:
+        """Note which round a run committed, so that finding it later costs one look-up. Idempotent."""
+        note = sealed.seal({"run_id": manifest.run_id, "round": manifest.round})
+        with contextlib.suppress(AlreadyThere):
+            self.storage.write_new(layout.run_path(manifest.run_id), note)
+
+    def round_of_run(self, run_id: str) -> int | None:
+        """Return the round that this run committed, or None. Only the newest need not be noted yet."""
+        path = layout.run_path(run_id)
+        try:
+            return int(sealed.unseal(self.storage.read_bytes(path), f"{self.root}/{path}")["round"])
+        except FileNotFoundError:
+            newest = self.newest_manifest()
+        return newest.round if newest is not None and newest.run_id == run_id else None
 
     def publish_staged(self, manifest: Manifest, threads: int = 8) -> int:
         """Move the committed round's files from where they are staged to their names; return how many.

@@ -13,6 +13,7 @@ from dataclasses import replace
 
 import apache_beam as beam
 
+from connectors import layout
 from connectors.clock import SystemClock
 from connectors.faults import CrawlFolderError, Locked, LostRace
 from connectors.lease import LeaseKeeper, crawl_lease
@@ -97,7 +98,7 @@ class RoundDriver:
         self._finish_publication()
         for number in range(self.command.rounds):
             run_id = self._run_id(number)
-            if self.command.run_id is not None and self._is_committed(run_id):
+            if self.command.run_id is not None and self.folder.round_of_run(run_id) is not None:
                 print(f"already done: {run_id}")
             elif not self._run_one(run_id):
                 break
@@ -109,14 +110,14 @@ class RoundDriver:
             return f"{format_instant(time.time())}-{secrets.token_hex(4)}"
         return given if number == 0 else f"{given}+{number}"
 
-    def _is_committed(self, run_id: str) -> bool:
-        newest = self.folder.newest_round()
-        return any(self.folder.read_manifest(n).run_id == run_id for n in range(newest, 0, -1))
-
     def _finish_publication(self) -> None:
         newest = self.folder.newest_manifest()
         if newest is not None:
-            self.folder.publish_staged(newest)
+            self._publish(newest)
+
+    def _publish(self, manifest: Manifest) -> None:
+        self.folder.remember_run(manifest)
+        self.folder.publish_staged(manifest)
 
     def _run_one(self, run_id: str) -> bool:
         """Run one round and return whether one was committed; False when nothing is due."""
@@ -133,7 +134,7 @@ class RoundDriver:
         if manifest is None:
             self._say_next_due(view)
             return False
-        self.folder.publish_staged(manifest)
+        self._publish(manifest)
         sweep(self.folder)
         print(summary.text(self.folder, manifest, time.monotonic() - started), flush=True)
         return True
@@ -191,6 +192,8 @@ class RoundDriver:
             if self.stop.requested:
                 raise RoundFailed(self._resume_line(spec, "was stopped")) from error
             logging.getLogger(__name__).exception("the job of round %d failed", spec.round)
+            if self.folder.newest_round() >= spec.round:
+                return  # Committed all the same: by this job before its engine failed, or by another run.
             raise RoundFailed(self._resume_line(spec, f"failed: {_last_line(error)}")) from error
 
     @contextmanager
@@ -220,9 +223,9 @@ class RoundDriver:
             if manifest.run_id != spec.run_id:
                 raise LostRace(f"round {spec.round} was committed by another run ({manifest.run_id})")
             return manifest
-        if self.folder.unfinished_round() is not None:
-            raise RoundFailed(self._resume_line(spec, "ended without a manifest"))
-        return None
+        if self.folder.storage.exists(layout.nothing_path(spec.round, spec.attempt)):
+            return None
+        raise RoundFailed(self._resume_line(spec, "ended without a manifest"))
 
     def _resume_line(self, spec: RoundSpec, what: str) -> str:
         arguments = " ".join(sys.argv[1:])

@@ -12,6 +12,7 @@ from dataclasses import MISSING, fields
 from datetime import UTC, datetime
 from typing import Any, NoReturn, get_type_hints
 
+from connectors.files import StorageError
 from schemas.flags import CrawlFlags, FlagError
 
 EXIT_DONE, EXIT_FAILED, EXIT_USAGE, EXIT_LOCKED = 0, 1, 2, 3
@@ -184,12 +185,15 @@ def unknown_flag(text: str, known: Sequence[str]) -> str:
 
 
 def run_command(main: Callable[[Sequence[str]], int], command: str) -> NoReturn:
-    """Run a command and turn usage errors into one line on stderr and exit 2."""
+    """Run a command; usage errors become one line on stderr and exit 2, a storage that refuses or fails exit 1."""
     try:
         code = main(sys.argv[1:])
     except UsageError as error:
         sys.stderr.write(f"{command}: {' '.join(str(error).split())}\n")
         code = EXIT_USAGE
+    except StorageError as error:
+        sys.stderr.write(f"{command}: {' '.join(str(error).split())}\n")
+        code = EXIT_FAILED
     except BrokenPipeError:
         code = EXIT_FAILED
     sys.exit(code)

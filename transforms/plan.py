@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import apache_beam as beam
 
+from connectors import layout
+from connectors.files import AlreadyThere
 from schemas.round import DueRef, ListPart, RoundPlan, RoundSpec, SeedPart
 from transforms import coders, planning  # noqa: F401  (registers the row coders)
 from transforms.absorb import absorb
-from transforms.view import open_view
+from transforms.view import RoundView, open_view
 
 
 class Planned(NamedTuple):
@@ -25,7 +28,7 @@ class PlanRound(beam.PTransform):
 
     Each partition's due URLs are selected where they lie; only ranks and host loads meet in one place,
     where the plan is written create-only. A retry, or a rerun after a crash, deals the same plan again.
-    Nothing due: an empty collection and no plan.
+    Nothing due: an empty collection, no plan, and a note that says so.
 
     Args:
         spec: the round.
@@ -80,8 +83,16 @@ class _PackShards(beam.DoFn):
     def process(self, element: tuple[int, Iterable[DueRef]]) -> Iterator[DueRef]:
         view = open_view(self.spec)
         plan = planning.pack_round(view, list(element[1]))
-        if plan is not None:
+        if plan is None:
+            note_nothing_due(view)
+        else:
             yield from planning.commit_plan(view, plan).due
+
+
+def note_nothing_due(view: RoundView) -> None:
+    """Tell the command, which may be on another machine, that its job had nothing to do. Idempotent."""
+    with contextlib.suppress(AlreadyThere):
+        view.storage.write_new(layout.nothing_path(view.spec.round, view.spec.attempt), b"{}")
 
 
 class _DealShards(beam.DoFn):

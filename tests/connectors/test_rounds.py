@@ -135,6 +135,18 @@ def test_a_round_is_committed_once(folder: CrawlFolder) -> None:
     assert folder.newest_manifest() == manifest(1, "a")
 
 
+def test_the_round_of_a_run_is_found_without_reading_every_manifest(folder: CrawlFolder) -> None:
+    assert folder.round_of_run("a") is None
+    for number, run_id in enumerate("abc", start=1):
+        committed = folder.commit_manifest(manifest(number, run_id))
+        assert folder.round_of_run(run_id) == number
+        folder.remember_run(committed)
+        folder.remember_run(committed)
+    for number in (1, 2):
+        folder.storage.delete(layout.manifest_path(number))
+    assert [folder.round_of_run(run_id) for run_id in "abcd"] == [1, 2, 3, None]
+
+
 def test_of_racing_commits_one_stands(folder: CrawlFolder) -> None:
     barrier = threading.Barrier(16)
     won: list[str] = []
