@@ -39,8 +39,9 @@ http {{
   default_type application/octet-stream;
   access_log {folder}/access.log;
   keepalive_requests 100000;
+  port_in_redirect off;
   gzip on;
-  gzip_types text/html text/plain;
+  gzip_types text/plain;
   {servers}
   server {{ listen 127.0.0.1:{port} default_server; return 404; }}
 }}
@@ -70,7 +71,8 @@ class RealCrawl:
     def file_of(url: str) -> Path:
         """Return the file that a URL of these sites names."""
         host, _, path = url.removeprefix("http://").partition("/")
-        return ROOTS[host] / (path.partition("?")[0] or "index.html")
+        file = ROOTS[host] / path.partition("?")[0]
+        return file / "index.html" if file.is_dir() else file
 
 
 def free_port() -> int:
@@ -82,7 +84,9 @@ def free_port() -> int:
 
 def install() -> None:
     """Install the packages that are missing, with Debian's own client."""
-    missing = [name for name in PACKAGES if subprocess.run(["dpkg", "-s", name], capture_output=True).returncode]
+    missing = [
+        name for name in PACKAGES if subprocess.run(["dpkg", "-s", name], capture_output=True).returncode
+    ]
     if missing:
         subprocess.run(["apt-get", "update", "-qq"], check=True)
         subprocess.run(["apt-get", "install", "-y", "-qq", "--no-install-recommends", *missing], check=True)
@@ -126,7 +130,9 @@ def command(name: str, *arguments: str) -> list[str]:
 def real_crawl(web_port: int, tmp_path_factory: pytest.TempPathFactory) -> RealCrawl:
     """Crawl the sites until nothing is due any more."""
     folder = tmp_path_factory.mktemp("realweb") / "crawl"
-    subprocess.run(command("inject", f"--crawl={folder}", "--scope=host", "--salt=realweb", *SEEDS), check=True)
+    subprocess.run(
+        command("inject", f"--crawl={folder}", "--scope=host", "--salt=realweb", *SEEDS), check=True
+    )
     flags = [
         f"--rounds={ROUNDS}",
         f"--connect_to=::127.0.0.1:{web_port}",

@@ -15,7 +15,9 @@ LEAST_PAGES = 3000
 
 
 def test_thousands_of_pages_are_fetched(real_crawl: RealCrawl) -> None:
-    [(fetched,)] = real_crawl.rows("SELECT count(*) FROM {captures} WHERE kind='planned' AND fetch_status=200")
+    [(fetched,)] = real_crawl.rows(
+        "SELECT count(*) FROM {captures} WHERE kind='planned' AND fetch_status=200"
+    )
     [(pages,)] = real_crawl.rows("SELECT count(*) FROM {pages}")
     [(copies,)] = real_crawl.rows("SELECT count(*) FROM {duplicates}")
     print(f"{fetched} fetched, {pages} pages, {copies} duplicates in {real_crawl.seconds:.0f} s")
@@ -41,9 +43,7 @@ def test_the_audit_and_warcio_find_nothing(real_crawl: RealCrawl) -> None:
 
 
 def test_bodies_in_the_archive_are_the_files(real_crawl: RealCrawl) -> None:
-    rows = real_crawl.rows(
-        "SELECT url, warc_filename, warc_record_offset FROM {pages} ORDER BY url_surtkey"
-    )
+    rows = real_crawl.rows("SELECT url, warc_filename, warc_record_offset FROM {pages} ORDER BY url_surtkey")
     for url, name, offset in random.Random(1).sample(rows, 500):
         with (real_crawl.folder / name).open("rb") as file:
             file.seek(offset)
