@@ -5,10 +5,8 @@ from __future__ import annotations
 import contextlib
 import errno
 import hashlib
-import os
 import secrets
 import shutil
-import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -210,10 +208,3 @@ class Storage(ABC):
 def scratch_name(path: str) -> str:
     """Return a file name that nobody else uses: random, and ending as ``path`` does."""
     return f"{secrets.token_hex(8)}-{path.rpartition('/')[2]}"
-
-
-def temporary_path(path: str) -> str:
-    """Return a fresh file name in this machine's temporary folder, in a folder of this user only."""
-    folder = Path(tempfile.gettempdir()) / f"roundcrawl-{os.getuid()}"
-    folder.mkdir(mode=0o700, exist_ok=True)
-    return str(folder / scratch_name(path))

@@ -23,9 +23,10 @@ from connectors.files.base import (
     checked,
     digest_of,
     missing,
-    temporary_path,
+    scratch_name,
 )
 from connectors.files.ranged import FIRST_READ_BYTES, RangedFile
+from connectors.files.scratch import process_folder
 
 PAUSES_SECONDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 8.0)
 TRANSIENT_STATUS = frozenset({408, 429, 500, 502, 503, 504})
@@ -150,8 +151,8 @@ class ObjectStorage(Storage):
         Path(local_path).unlink()
 
     def scratch_path(self, path: str) -> str:
-        """Return a fresh file name in this machine's temporary folder."""
-        return temporary_path(path)
+        """Return a fresh file name in this process's own temporary folder, which ends with the process."""
+        return str(process_folder() / scratch_name(path))
 
     def move(self, source: str, target: str) -> None:
         """Copy inside the store, then delete the source.
