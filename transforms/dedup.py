@@ -62,11 +62,35 @@ class MarkDuplicates(beam.PTransform):
         return parsed | CompareSketches(self.spec)
 
 
+class Stage(NamedTuple):
+    """One step of the gate: the kinds of parts that it takes, and those that it makes for later ones."""
+
+    name: str
+    run: Step
+    takes: tuple[str, ...]
+    makes: tuple[str, ...] = ()
+
+
+STAGES = (
+    Stage("AdmitPages", admit_pages, ("docs",), ("pages", "verdicts")),
+    Stage("AskForCopies", ask_for_copies, ("pages",), ("queries", "bands")),
+    Stage("MatchBuckets", match_buckets, ("bands",), ("queries", "edges", "crowded")),
+    Stage("VerifyMatches", verify_matches, ("queries", "docs"), ("stored",)),
+    Stage("LabelClusters", label_clusters, ("edges",), ("labels",)),
+    Stage("GatherClusters", gather_clusters, ("pages", "stored", "labels"), ("members", "links")),
+    Stage("ResolveClusters", resolve_clusters, ("members", "links"), ("fates",)),
+    Stage("TellVerdicts", tell_verdicts, ("pages", "fates"), ("verdicts", "entries")),
+    Stage("FileVerdicts", file_verdicts, ("verdicts",)),
+    Stage("IndexBuckets", index_buckets, ("entries", "crowded")),
+)
+"""Who is there, who may be alike, who is, who stays: pages are dealt by host, texts by digest, buckets by
+their hash, clusters by label."""
+
+
 class CompareSketches(beam.PTransform):
     """PCollection[ParsedRef] -> Gate: the gate itself, in a crawl or without one.
 
-    Each step is dealt among tasks by the key that it needs: pages by host, texts by digest, buckets by
-    their hash, clusters by label. Rows lie in files; only references are shuffled.
+    Rows lie in files; what is shuffled are references to row groups, one for each task that a step deals to.
     """
 
     def __init__(self, spec: GateSpec) -> None:
@@ -74,38 +98,29 @@ class CompareSketches(beam.PTransform):
         self.spec = spec
 
     def expand(self, parsed: beam.PCollection) -> Gate:
-        """Wire the steps: who is there, who may be alike, who is, who stays."""
-        docs = self._docs(parsed)
-        pages = self._step("AdmitPages", admit_pages, ("docs",), docs)
-        texts = self._step("AskForCopies", ask_for_copies, ("pages",), pages.parts)
-        buckets = self._step("MatchBuckets", match_buckets, ("bands",), texts.parts)
-        stored = self._step(
-            "VerifyMatches", verify_matches, ("queries", "docs"), texts.parts, buckets.parts, docs
+        """Wire the stages, each to those that make what it takes."""
+        made: dict[str, list[beam.PCollection]] = {"docs": [self._docs(parsed)]}
+        done: dict[str, beam.pvalue.DoOutputsTuple] = {}
+        for stage in STAGES:
+            sources = dict.fromkeys(source for kind in stage.takes for source in made[kind])
+            done[stage.name] = self._run(stage, list(sources))
+            for kind in stage.makes:
+                made.setdefault(kind, []).append(done[stage.name].parts)
+        told, index, filed = done["TellVerdicts"], done["IndexBuckets"], done["FileVerdicts"]
+        return Gate(
+            filed.verdicts,
+            told.sketches,
+            (told.files, index.files) | "IndexFiles" >> beam.Flatten(),
+            (told.replaced, index.replaced) | "IndexReplaced" >> beam.Flatten(),
+            filed.tallies,
         )
-        labels = self._step("LabelClusters", label_clusters, ("edges",), buckets.parts)
-        clusters = self._step(
-            "GatherClusters",
-            gather_clusters,
-            ("pages", "stored", "labels"),
-            pages.parts,
-            stored.parts,
-            labels.parts,
-        )
-        fates = self._step("ResolveClusters", resolve_clusters, ("members", "links"), clusters.parts)
-        told = self._step("TellVerdicts", tell_verdicts, ("pages", "fates"), pages.parts, fates.parts)
-        filed = self._step("FileVerdicts", file_verdicts, ("verdicts",), pages.parts, told.parts)
-        index = self._step("IndexBuckets", index_buckets, ("entries", "crowded"), told.parts, buckets.parts)
-        files = (told.files, index.files) | "IndexFiles" >> beam.Flatten()
-        replaced = (told.replaced, index.replaced) | "IndexReplaced" >> beam.Flatten()
-        return Gate(filed.verdicts, told.sketches, files, replaced, filed.tallies)
 
     def _docs(self, parsed: beam.PCollection) -> beam.PCollection:
-        partitions = self.spec.partitions
         tasks = (
             parsed
             | "CountSketches" >> beam.Map(lambda ref: ref.sketches)
             | "SumSketches" >> beam.CombineGlobally(sum)
-            | "Tasks" >> beam.Map(tasks_for, partitions)
+            | "Tasks" >> beam.Map(tasks_for, self.spec.partitions)
         )
         return (
             parsed
@@ -114,17 +129,17 @@ class CompareSketches(beam.PTransform):
             | "DealDocs" >> beam.ParDo(_DealDocs(self.spec), beam.pvalue.AsSingleton(tasks))
         )
 
-    def _step(
-        self, label: str, step: Step, kinds: tuple[str, ...], *sources: beam.PCollection
-    ) -> beam.pvalue.DoOutputsTuple:
-        """Bring the parts of these kinds to their tasks and run the step on each."""
+    def _run(self, stage: Stage, sources: list[beam.PCollection]) -> beam.pvalue.DoOutputsTuple:
+        """Bring the parts that a stage takes to their tasks, and run it on each."""
+        takes = stage.takes
         return (
             sources
-            | f"{label}Parts" >> beam.Flatten()
-            | f"{label}Kinds" >> beam.Filter(lambda part: part.kind in kinds)
-            | f"{label}Key" >> beam.Map(lambda part: ((part.tasks, part.task), part))
-            | f"{label}ByTask" >> beam.GroupByKey()
-            | label >> beam.ParDo(_Step(self.spec, step)).with_outputs(*_OUTPUTS.values(), main="parts")
+            | f"{stage.name}Parts" >> beam.Flatten()
+            | f"{stage.name}Kinds" >> beam.Filter(lambda part: part.kind in takes)
+            | f"{stage.name}Key" >> beam.Map(lambda part: ((part.tasks, part.task), part))
+            | f"{stage.name}ByTask" >> beam.GroupByKey()
+            | stage.name
+            >> beam.ParDo(_Task(self.spec, stage.run)).with_outputs(*_OUTPUTS.values(), main="parts")
         )
 
 
@@ -136,7 +151,7 @@ class _DealDocs(beam.DoFn):
         yield from deal_docs(open_gate(self.spec), tasks, element[1])
 
 
-class _Step(beam.DoFn):
+class _Task(beam.DoFn):
     def __init__(self, spec: GateSpec, step: Step) -> None:
         self.spec, self.step = spec, step
 
