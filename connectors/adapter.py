@@ -7,7 +7,7 @@ import io
 import re
 import ssl
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import requests
@@ -17,6 +17,7 @@ from requests.structures import CaseInsensitiveDict
 from connectors.body import Body, framing_of, read_body
 from connectors.fetchfault import FetchFault
 from connectors.limits import FetchLimits
+from connectors.pacer import AddressBusy
 from connectors.reply import ReplyHead, read_head
 from connectors.transport import (
     Connection,
@@ -35,11 +36,17 @@ _KEEP_ALIVE_TIMEOUT = re.compile(r"\btimeout\s*=\s*\"?([0-9]{1,6})", re.IGNORECA
 
 
 class PinnedRequest(requests.PreparedRequest):
-    """A prepared request that knows its checked targets, its deadline, and its request line as sent."""
+    """A prepared request that knows its checked targets, its deadline, and its request line as sent.
+
+    ``take_turn`` is called with an address before anything goes to it, and may raise AddressBusy; ``sending``
+    just before the request goes out.
+    """
 
     routes: tuple[Target, ...]
     deadline: Deadline
     request_line: str
+    take_turn: Callable[[str], None]
+    sending: Callable[[str], None]
 
     def wire_bytes(self) -> bytes:
         """Return the head of the request exactly as it goes out."""
@@ -93,8 +100,8 @@ class WireAdapter(BaseAdapter):
     def send(self, request: requests.PreparedRequest, *args: Any, **kwargs: Any) -> requests.Response:
         """Return the response of a PinnedRequest with the body unread in ``raw`` (an Exchange).
 
-        FetchFault for whatever goes wrong. requests' own options (time-outs, verify, proxies) are not looked
-        at: the request carries its limits and targets.
+        FetchFault for whatever goes wrong, AddressBusy when it is not the address's turn. requests' own options
+        (time-outs, verify, proxies) are not looked at: the request carries its limits and targets.
         """
         assert isinstance(request, PinnedRequest)
         exchange = self._exchange(request)
@@ -117,6 +124,7 @@ class WireAdapter(BaseAdapter):
                 raise FetchFault("stopped", "no more fetches")
             with _naming_faults():
                 read_timeout_seconds = self._limits.read_timeout_seconds
+                request.sending(connection.target.address)
                 stream = connection.ask(request.wire_bytes(), request.deadline, read_timeout_seconds)
                 head = read_head(stream, self._limits)
             return Exchange(self, connection, stream, head)
@@ -126,15 +134,17 @@ class WireAdapter(BaseAdapter):
             raise FetchFault(reason, fault.detail, connection.target.address) from fault
 
     def _connect(self, request: PinnedRequest) -> Connection:
-        for target in request.routes:
-            if connection := self._kept.take(target):
-                return connection
-        targets = request.routes[:MOST_ADDRESSES_TRIED]
+        kept = [target for target in request.routes if self._kept.holds(target)]
+        targets = list(dict.fromkeys([*kept, *request.routes]))[:MOST_ADDRESSES_TRIED]
         seconds = self._limits.connect_timeout_seconds / len(targets)
-        faults = []
+        faults: list[FetchFault] = []
         for target in targets:
             try:
-                return self._open(target, request.deadline, seconds)
+                request.take_turn(target.address)
+                return self._kept.take(target) or self._open(target, request.deadline, seconds)
+            except AddressBusy:
+                if not faults:
+                    raise
             except FetchFault as fault:
                 faults.append(fault)
                 if fault.reason not in _NOBODY_THERE:

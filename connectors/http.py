@@ -18,6 +18,7 @@ from connectors.connect_to import ConnectTo
 from connectors.dns import Resolver
 from connectors.fetchfault import FetchFault
 from connectors.limits import FetchLimits
+from connectors.pacer import AddressBusy, AddressPacer, Postponed
 from connectors.routes import AddressPolicy, Routes
 from connectors.transport import Deadline, Target
 from schemas.fetch import Capture, FetchFailure, FetchRequest, Truncation
@@ -33,8 +34,11 @@ _VISIBLE_ASCII = re.compile(r"[\x21-\x7e]+")
 class Fetcher(Protocol):
     """What the fetch step needs of the network."""
 
-    def fetch(self, request: FetchRequest) -> Capture | FetchFailure:
-        """Return what came back for one GET. Never raises for anything a server or the network does."""
+    def fetch(self, request: FetchRequest) -> Capture | FetchFailure | Postponed:
+        """Return what came back for one GET, or Postponed when its address must not be asked yet.
+
+        Never raises for anything a server or the network does.
+        """
 
     def close_host(self, host: str) -> None:
         """Close the idle connections of a host that is done."""
@@ -56,7 +60,7 @@ class HttpFetcher:
     Sends User-Agent ``NAME/VERSION (+CONTACT)``, validators and cookies of the request, and nothing else of
     the crawl: no Referer, no stored cookies, no proxy or credentials from the environment. Redirects are
     returned, not followed. Connections are kept alive for each host until ``close_host``. Nothing is sent
-    twice.
+    twice. ``pacer`` keeps requests to one address apart, from the first on; by default nothing does.
 
     Safe for any number of threads, each with another host. ``clock`` only stamps; limits are kept on the
     system's monotonic clock, as sockets are.
@@ -72,11 +76,13 @@ class HttpFetcher:
         connect_to: ConnectTo | None = None,
         clock: Clock | None = None,
         ca_file: str | None = None,
+        pacer: AddressPacer | None = None,
     ) -> None:
         self._user_agent = _header_value(f"{user_agent} (+{contact})" if contact else user_agent)
         self._limits = limits or FetchLimits()
         self._clock = clock or SystemClock()
         self._routes = Routes(resolver, connect_to or ConnectTo(), policy, bool(contact))
+        self._pacer = pacer or AddressPacer(0.0, self._clock)
         self._adapter = WireAdapter(self._limits, ca_file)
         self._decoding = threading.BoundedSemaphore(_DECODING_SLOTS)
         self._session = _NoRedirects()
@@ -84,26 +90,30 @@ class HttpFetcher:
         self._session.mount("http://", self._adapter)
         self._session.mount("https://", self._adapter)
 
-    def fetch(self, request: FetchRequest) -> Capture | FetchFailure:
-        """Return the capture of one GET, or the failure with its reason.
+    def fetch(self, request: FetchRequest) -> Capture | FetchFailure | Postponed:
+        """Return the capture of one GET, or the failure with its reason, or Postponed: nothing was sent.
 
         A body cut short is a capture with ``truncated`` set; a 2xx without a single byte of it is a failure.
         Reasons: timeout, connect_timeout, connection_refused, connection_reset, unreachable, dns_failure,
         tls_error, private_address, no_contact, port_not_allowed, bad_url, bad_response,
-        header_too_large, disconnect, local_error, stopped.
+        header_too_large, disconnect, local_error, stopped. ``started_at`` is when the address was turned to:
+        neither the look-up of the name nor the wait for the address's turn counts as the host's latency.
         """
-        started_at = self._clock.now()
+        turn = _Turn(self._pacer, self._clock, Deadline(self._limits.fetch_timeout_seconds))
         try:
-            return self._capture(request, started_at)
+            return self._capture(request, turn)
+        except AddressBusy as busy:
+            return Postponed(request.url, busy.address, busy.seconds)
         except TimeoutError as error:
-            return FetchFailure(request.url, "timeout", str(error), started_at, self._clock.now())
+            return FetchFailure(request.url, "timeout", str(error), turn.started_at, self._clock.now())
         except FetchFault as fault:
             finished_at = self._clock.now()
-            return FetchFailure(request.url, fault.reason, fault.detail, started_at, finished_at, fault.ip)
+            return FetchFailure(
+                request.url, fault.reason, fault.detail, turn.started_at, finished_at, fault.ip
+            )
 
-    def _capture(self, request: FetchRequest, started_at: float) -> Capture:
-        deadline = Deadline(self._limits.fetch_timeout_seconds)
-        prepared = self._prepare(request, deadline)
+    def _capture(self, request: FetchRequest, turn: _Turn) -> Capture:
+        prepared = self._prepare(request, turn)
         response = self._session.send(prepared, stream=True, allow_redirects=False, proxies={})
         exchange = cast(Exchange, response.raw)
         try:
@@ -113,7 +123,7 @@ class HttpFetcher:
         head = exchange.head
         return Capture(
             url=request.url,
-            started_at=started_at,
+            started_at=turn.started_at,
             finished_at=self._clock.now(),
             ip=exchange.ip,
             request_line=prepared.request_line,
@@ -126,7 +136,7 @@ class HttpFetcher:
             truncated=body.truncated,
         )
 
-    def _prepare(self, request: FetchRequest, deadline: Deadline) -> PinnedRequest:
+    def _prepare(self, request: FetchRequest, turn: _Turn) -> PinnedRequest:
         wanted, target_path = _split(request)
         prepared = PinnedRequest()
         prepared.method = "GET"
@@ -135,8 +145,9 @@ class HttpFetcher:
         prepared.body = None
         prepared.hooks = {"response": []}
         prepared.request_line = f"GET {target_path} HTTP/1.1"
-        prepared.deadline = deadline
-        prepared.routes = self._routes.find(wanted, deadline)
+        prepared.deadline = turn.deadline
+        prepared.take_turn, prepared.sending = turn.take, self._pacer.sending
+        prepared.routes = self._routes.find(wanted, turn.deadline)
         return prepared
 
     def _body(self, exchange: Exchange, request: FetchRequest) -> Body:
@@ -167,6 +178,11 @@ class HttpFetcher:
         """Close the idle connections of this host name."""
         self._adapter.close_host(host)
 
+    @property
+    def stopped(self) -> bool:
+        """Whether ``cut`` has been called."""
+        return self._adapter.stopped
+
     def cut(self) -> None:
         """End every fetch in hand now, and every later one at once.
 
@@ -177,6 +193,26 @@ class HttpFetcher:
     def close(self) -> None:
         """Close all idle connections."""
         self._session.close()
+
+
+class _Turn:
+    """When one fetch began to concern an address."""
+
+    def __init__(self, pacer: AddressPacer, clock: Clock, deadline: Deadline) -> None:
+        self.deadline = deadline
+        self.started_at = clock.now()
+        self._pacer, self._clock = pacer, clock
+        self._taken = False
+
+    def take(self, address: str) -> None:
+        """Wait for the address's turn, off the fetch's own time; AddressBusy when that is too far off."""
+        waited = self._pacer.take(address)
+        if waited is None:
+            raise AddressBusy(address, self._pacer.seconds_left(address))
+        self.deadline.extend(waited)
+        if not self._taken:
+            self._taken = True
+            self.started_at = self._clock.now()
 
 
 def _split(request: FetchRequest) -> tuple[Target, str]:

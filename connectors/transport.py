@@ -52,6 +52,10 @@ class Deadline:
             raise TimeoutError("the time for the whole fetch is over")
         return seconds
 
+    def extend(self, seconds: float) -> None:
+        """Move the instant by time that the fetch itself did not take."""
+        self._at += seconds
+
 
 @functools.lru_cache(maxsize=4)
 def verified_context(ca_file: str | None = None) -> ssl.SSLContext:
@@ -201,6 +205,11 @@ class KeptConnections:
         self._clock = clock
         self._lock = threading.Lock()
         self._idle: OrderedDict[Target, tuple[Connection, float]] = OrderedDict()
+
+    def holds(self, target: Target) -> bool:
+        """Return whether a connection to ``target`` is kept; it may be dead by now."""
+        with self._lock:
+            return target in self._idle
 
     def take(self, target: Target) -> Connection | None:
         """Return an open, quiet connection to ``target`` that is still within its idle time, else None."""

@@ -22,7 +22,7 @@ from crawler.outcomes import (
 )
 from crawler.redirects import redirect_of
 from crawler.robots import DENY
-from crawler.robotsbook import UNREACHABLE, RobotsBook, denial_of
+from crawler.robotsbook import RobotsBook, denial_of
 from crawler.seating import seat
 from crawler.urls import UrlKeys, authority_of
 from crawler.visit import (
@@ -40,6 +40,7 @@ from crawler.visit import (
     Wait,
     request_for,
 )
+from crawler.waiting import WaitingVisits
 from schemas.fetch import OutcomeRow
 from schemas.state import HostState, RobotsState, UrlState
 
@@ -80,30 +81,29 @@ class ShardSession:
         self._policy, self._known, self._admits = policy, known, admits
         self._hosts = HostBook(hosts, rules_of, policy, keys, first_request_after)
         self._robots = RobotsBook(robots, policy.user_agent, policy.robots_ttl_hours, keys)
-        self._closed: dict[str, tuple[str, str]] = {}
         self._flights: dict[int, Flight] = {}
-        self._tickets, self._stopping, self._now = 0, False, now
+        self._tickets, self._now = 0, now
         seating = seat(items, self._hosts, policy, seed, set(done), chains or {})
         self._bench, self._taken, self._planned = seating.bench, seating.taken, seating.planned
         self._ledger = Ledger(keys, seating.done)
-        self._seated = set(seating.hosts)
-        for host in seating.hosts:
-            self._close_if_late(host)
+        self._waiting = WaitingVisits(
+            self._bench, self._hosts, self._robots, self._ledger, seating.hosts, deadline_at
+        )
 
     def next_action(self, now: float) -> Action:
         """Return the one thing to do now: Ask, Settled, Wait or Finished. Time-outs are the caller's."""
         self._now = now
-        if not self._stopping and now >= self.deadline_at:
-            for host in sorted(self._hosts_waiting()):
-                self._close(host, DEFERRED, "round_deadline")
-        while not self._stopping and not self._ledger and (grant := self._bench.acquire(now)):
+        if not self._waiting.stopping and now >= self.deadline_at:
+            for host in sorted(self._waiting.hosts()):
+                self._waiting.close(host, DEFERRED, "round_deadline")
+        while not self._waiting.stopping and not self._ledger and (grant := self._bench.acquire(now)):
             ask = self._start(grant.item)
             if ask is not None:
                 return ask
             self._bench.release(grant.host, max(now, self._hosts.ready_at(grant.host)), now)
         if self._ledger:
             return Settled(self._ledger.take())
-        if self._stopping or not self._bench.waiting:
+        if self._waiting.stopping or not self._bench.waiting:
             return Wait(None) if self._flights else Finished()
         wake_at = self._bench.wake_at()
         return Wait(self.deadline_at if wake_at is None else min(wake_at, self.deadline_at))
@@ -125,11 +125,11 @@ class ShardSession:
         ready_at = max(now, self._hosts.ready_at(host)) if refused else self._hosts.rest(host)
         self._bench.release(host, ready_at, now)
         if reply.failure in HOST_REFUSALS:
-            self._close(host, EXCLUDED, str(reply.failure))
+            self._waiting.close(host, EXCLUDED, str(reply.failure))
         elif is_host_failure(reply) and self._hosts.is_retired(host):
-            self._close(host, DEFERRED, "host_failures")
+            self._waiting.close(host, DEFERRED, "host_failures")
         else:
-            self._close_if_late(host)
+            self._waiting.close_if_late(host)
         return [own, *self._ledger.take()]
 
     def abandon(self, ticket: int, now: float) -> None:
@@ -140,18 +140,28 @@ class ShardSession:
         self._bench.add_first(visit.host, visit)
         self._bench.release(visit.host, self._hosts.rest(visit.host), now)
 
+    def postpone(self, ticket: int, ip: str, until: float, now: float) -> None:
+        """Take back a request that was not sent because its address, ``ip``, must not be asked before ``until``."""
+        self._now = now
+        visit = self._flights.pop(ticket).visit
+        if visit.kind != ROBOTS:
+            self._hosts.asked[visit.host] -= 1
+        self.locate(visit.host, ip)
+        self._bench.add_first(visit.host, visit)
+        self._bench.release(visit.host, max(now, until), now)
+
     def use_rules(self, rules_of: RulesOf, now: float) -> list[OutcomeRow]:
         """Obey new rules of the operator from here on; return the rows of what they exclude at once."""
         self._now = now
         self._hosts.use_rules(rules_of)
-        for host in sorted(self._hosts_waiting()):
+        for host in sorted(self._waiting.hosts()):
             if self._hosts.rules(host).exclude:
-                self._close(host, EXCLUDED, "excluded")
+                self._waiting.close(host, EXCLUDED, "excluded")
         return self._ledger.take()
 
     def stop(self) -> None:
         """Ask nothing more: Finished follows once what is in hand has ended. What waits gets no row."""
-        self._stopping = True
+        self._waiting.stopping = True
 
     def locate(self, host: str, ip: str | None) -> None:
         """Record the address of a host, also ahead of its first request."""
@@ -160,7 +170,7 @@ class ShardSession:
 
     def progress(self) -> Progress:
         """Return how far the session is."""
-        return Progress(self._ledger.done, self._planned, len(self._hosts_waiting()), len(self._flights))
+        return Progress(self._ledger.done, self._planned, len(self._waiting.hosts()), len(self._flights))
 
     def changed_hosts(self) -> list[HostState]:
         """Return the host rows that changed since the last call: what the next journal entry must hold."""
@@ -172,17 +182,17 @@ class ShardSession:
 
     def _start(self, visit: Visit) -> Ask | None:
         """Return the request for a visit whose host is free now, or deal with it without one."""
-        if visit.host in self._closed:
-            self._drop(visit, *self._closed[visit.host])
+        if visit.host in self._waiting.closed:
+            self._waiting.drop(visit, *self._waiting.closed[visit.host])
         elif self._hosts.rules(visit.host).exclude:
-            self._drop(visit, EXCLUDED, "excluded")
-            self._close(visit.host, EXCLUDED, "excluded")
+            self._waiting.drop(visit, EXCLUDED, "excluded")
+            self._waiting.close(visit.host, EXCLUDED, "excluded")
         elif visit.kind == ROBOTS:
             if not self._robots.reuse(visit, self._now):
                 return self._ask(visit)
-            self._resume(visit.authority)
+            self._waiting.resume(visit.authority, self._now)
         elif self._hosts.excludes(visit.host, visit.url):
-            self._drop(visit, EXCLUDED, "excluded")
+            self._waiting.drop(visit, EXCLUDED, "excluded")
         else:
             return self._start_page(visit)
         return None
@@ -190,7 +200,7 @@ class ShardSession:
     def _start_page(self, visit: Visit) -> Ask | None:
         authority = authority_of(visit.url)
         if authority in self._robots.barred:
-            self._drop(visit, DEFERRED, self._robots.barred[authority])
+            self._waiting.drop(visit, DEFERRED, self._robots.barred[authority])
             return None
         state = self._robots.fresh(authority, self._now)
         if state is None:
@@ -205,12 +215,12 @@ class ShardSession:
         elif verdict is not None and not verdict.allowed:
             self._ledger.settle(visit, ROBOTS_DENIED, "robots_rule", rule=verdict.rule)
         elif self._hosts.is_spent(visit.host):
-            self._drop(visit, DEFERRED, "crawl_delay")
-            self._close(visit.host, DEFERRED, "crawl_delay")
+            self._waiting.drop(visit, DEFERRED, "crawl_delay")
+            self._waiting.close(visit.host, DEFERRED, "crawl_delay")
         elif self._hosts.ready_at(visit.host) > self._now:
             # Only now is it known that this host wants a longer pause than its queue has kept.
             self._bench.add_first(visit.host, visit)
-            self._close_if_late(visit.host)
+            self._waiting.close_if_late(visit.host)
         else:
             return self._ask(visit)
         return None
@@ -235,7 +245,7 @@ class ShardSession:
             target = redirect.target
             if redirect.visit is not None:
                 self._taken.add(redirect.visit.url)
-                self._enqueue(redirect.visit)
+                self._waiting.enqueue(redirect.visit)
         return self._row(flight, reply, judgement, target)
 
     def _record_robots(self, flight: Flight, reply: Reply) -> OutcomeRow:
@@ -244,23 +254,12 @@ class ShardSession:
         self._hosts.record_robots(visit.host, reply.finished_at, reply.status)
         state = self._robots.fresh(visit.authority, self._now)
         if step.hop is not None:
-            self._enqueue(step.hop)
+            self._waiting.enqueue(step.hop)
         elif state is not None and state.access == DENY:
-            self._deny(visit.host, visit.authority, state)
+            self._waiting.deny(visit.host, visit.authority, state)
         else:
-            self._resume(visit.authority)
+            self._waiting.resume(visit.authority, self._now)
         return self._row(flight, reply, step.judgement, step.target)
-
-    def _deny(self, host: str, authority: str, state: RobotsState) -> None:
-        """End all that waits for an authority which denies everything, at once: the host may rest long now."""
-        others = []
-        for visit in [*self._robots.release(authority), *self._bench.drain(host)]:
-            if visit.kind != ROBOTS and authority_of(visit.url) == authority:
-                self._ledger.settle(visit, *denial_of(state), detail=state.reason)
-            else:
-                others.append(visit)
-        for visit in reversed(others):
-            self._enqueue(visit)
 
     def _row(self, flight: Flight, reply: Reply, judgement: Judgement, target: str | None) -> OutcomeRow:
         host = self._hosts.state(flight.visit.host)
@@ -268,46 +267,3 @@ class ShardSession:
 
     def _may_follow(self, url: str) -> bool:
         return url not in self._taken and self._admits(url) and not self._known(url)
-
-    def _resume(self, authority: str) -> None:
-        """Put the visits that waited for a robots.txt back, ahead of their hosts' others, in order."""
-        state = self._robots.fresh(authority, self._now)
-        rules = self._robots.rules(state) if state is not None else None
-        for visit in reversed(self._robots.release(authority)):
-            if rules is not None:
-                self._hosts.hear_crawl_delay(visit.host, rules.crawl_delay_seconds)
-            self._enqueue(visit)
-
-    def _enqueue(self, visit: Visit) -> None:
-        if visit.host in self._closed and not self._stopping:
-            self._drop(visit, *self._closed[visit.host])
-            return
-        if visit.host not in self._seated:
-            self._seated.add(visit.host)
-            self._bench.rest(visit.host, self._hosts.ready_at(visit.host))
-        self._bench.add_first(visit.host, visit)
-
-    def _drop(self, visit: Visit, outcome: str, reason: str) -> None:
-        """End a visit without a request, and with a robots.txt what waits for it."""
-        if visit.kind == ROBOTS:
-            why = reason if outcome == DEFERRED else UNREACHABLE
-            for waiting in self._robots.bar(visit.authority, why):
-                self._ledger.settle(waiting, DEFERRED, why)
-        else:
-            self._ledger.settle(visit, outcome, reason)
-
-    def _close(self, host: str, outcome: str, reason: str) -> None:
-        """Ask a host nothing more this round; what waits gets its row, unless a stop leaves it for later."""
-        if self._stopping:
-            return
-        self._closed[host] = outcome, reason
-        for visit in [*self._robots.release_host(host), *self._bench.drain(host)]:
-            self._drop(visit, outcome, reason)
-
-    def _close_if_late(self, host: str) -> None:
-        if self._hosts.ready_at(host) >= self.deadline_at:
-            backing_off = (self._hosts.state(host).not_before_at or 0.0) >= self.deadline_at
-            self._close(host, DEFERRED, "host_backoff" if backing_off else "round_deadline")
-
-    def _hosts_waiting(self) -> set[str]:
-        return self._bench.hosts() | self._robots.hosts_waiting()

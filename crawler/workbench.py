@@ -15,6 +15,8 @@ from heapq import heappop, heappush
 from math import ceil
 from typing import Generic, NamedTuple, TypeVar
 
+from crawler.lines import Line, most_in_line
+
 Item = TypeVar("Item")
 
 NAP_SECONDS = 60.0
@@ -76,17 +78,6 @@ class _Queue(Generic[Item]):
         self.held = False
 
 
-class _Line(Generic[Item]):
-    """The back queues whose hosts share an address and whose own time has come."""
-
-    __slots__ = ("free_at", "scheduled", "waiting")
-
-    def __init__(self) -> None:
-        self.free_at = 0.0
-        self.scheduled = False
-        self.waiting: deque[_Queue[Item]] = deque()
-
-
 class Workbench(Generic[Item]):
     """Hands out items of many hosts so that each host, and each address, is asked politely.
 
@@ -107,13 +98,15 @@ class Workbench(Generic[Item]):
         self._front: list[dict[str, deque[Item]]] = [{} for _ in range(levels)]
         self._free = list(range(queues, 0, -1))
         self._queue_of: dict[str, _Queue[Item]] = {}
-        self._heap: list[tuple[float, int, _Queue[Item] | _Line[Item]]] = []
+        self._heap: list[tuple[float, int, _Queue[Item] | Line[_Queue[Item]]]] = []
         self._parked: dict[str, deque[Item]] = {}
         self._parked_heap: list[tuple[float, int, str]] = []
         self._rest_until: dict[str, float] = {}
         self._ip_delay = ip_delay_seconds
         self._ip_of: dict[str, str] = {}
-        self._lines: dict[str, _Line[Item]] = {}
+        self._lines: dict[str, Line[_Queue[Item]]] = {}
+        self._most_in_line = most_in_line(queues, ip_delay_seconds, NAP_SECONDS)
+        self._booked: set[str] = set()
         self._sequence = 0
         self.waiting = 0
         """How many items wait, in either bank."""
@@ -213,14 +206,14 @@ class Workbench(Generic[Item]):
             busy.update(host for host, items in front.items() if items)
         return busy
 
-    def _push(self, at: float, entry: _Queue[Item] | _Line[Item]) -> None:
+    def _push(self, at: float, entry: _Queue[Item] | Line[_Queue[Item]]) -> None:
         self._sequence += 1
         heappush(self._heap, (at, self._sequence, entry))
 
     def _pop(self, now: float) -> _Queue[Item] | None:
         """Take the root of the heap; return its queue if an item of it can be handed out now."""
         entry = heappop(self._heap)[2]
-        if isinstance(entry, _Line):
+        if isinstance(entry, Line):
             return self._serve(entry, now)
         if not entry.items:
             # The cooldown is over and nothing came: only now may another host have the queue.
@@ -228,13 +221,18 @@ class Workbench(Generic[Item]):
             return None
         if not self._ip_delay or (ip := self._ip_of.get(entry.host)) is None:
             return entry
-        line = self._lines.get(ip)
-        if line is None:
-            line = self._lines[ip] = _Line()
+        line = self._lines.setdefault(ip, Line())
+        if entry.host not in self._booked and not line.has_room(self._most_in_line, now):
+            # A crowd behind one address gives its back queues up to hosts of other addresses.
+            self._booked.add(entry.host)
+            self._free_queue(entry)
+            self._park(entry.host, entry.items, line.book(self._ip_delay, now))
+            return None
+        self._booked.discard(entry.host)
         line.waiting.append(entry)
         return None if line.scheduled else self._serve(line, now)
 
-    def _serve(self, line: _Line[Item], now: float) -> _Queue[Item] | None:
+    def _serve(self, line: Line[_Queue[Item]], now: float) -> _Queue[Item] | None:
         """Return the first queue of a line if its address may be asked now, and schedule the next."""
         line.scheduled = False
         granted = None

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+import threading
 
 from connectors.clock import SystemClock
 from connectors.connect_to import ConnectTo
 from connectors.dns import Resolver, parse_nameservers
 from connectors.http import HttpFetcher
 from connectors.limits import FetchLimits
+from connectors.pacer import AddressPacer
 from connectors.routes import AddressPolicy
 from crawler.addresses import classify
 from schemas.flags import CrawlFlags
@@ -16,10 +17,21 @@ from schemas.flags import CrawlFlags
 PUBLIC_PORTS = frozenset({80, 443, 8080, 8443})
 
 
-@lru_cache(maxsize=1)
+_shared: dict[CrawlFlags, HttpFetcher] = {}
+_sharing = threading.Lock()
+
+
 def shared_fetcher(flags: CrawlFlags) -> HttpFetcher:
-    """Return this process's fetcher, made at the first call: shards of one worker share its limits and caches."""
-    return open_fetcher(flags)
+    """Return this process's fetcher: shards of one worker share its caches and its turns at addresses.
+
+    Made at the first call, and anew for other flags or when the last one was cut by a stop.
+    """
+    with _sharing:
+        fetcher = _shared.get(flags)
+        if fetcher is None or fetcher.stopped:
+            _shared.clear()
+            fetcher = _shared[flags] = open_fetcher(flags)
+        return fetcher
 
 
 def open_fetcher(flags: CrawlFlags) -> HttpFetcher:
@@ -41,6 +53,7 @@ def open_fetcher(flags: CrawlFlags) -> HttpFetcher:
             max_body_bytes=flags.max_body_bytes,
         ),
         connect_to=ConnectTo.parse(flags.connect_to),
+        pacer=AddressPacer(flags.min_ip_delay_seconds, SystemClock(), exempt_addresses(flags)),
     )
 
 

@@ -15,6 +15,7 @@ from connectors.encoding import decode_body
 from connectors.faults import LeaseLost
 from connectors.http import HttpFetcher
 from connectors.lease import LeaseKeeper, shard_lease
+from connectors.pacer import Postponed
 from connectors.rows import table_to_rows
 from crawler.redirects import open_chains
 from crawler.robots import MAX_BODY_BYTES
@@ -41,7 +42,7 @@ log = logging.getLogger(__name__)
 
 class _Answer(NamedTuple):
     ask: Ask
-    answer: Capture | FetchFailure
+    answer: Capture | FetchFailure | Postponed
 
 
 class ShardLists(NamedTuple):
@@ -240,7 +241,9 @@ class ShardRun:
     def _download(self, ask: Ask) -> None:
         # Whatever happens in this thread must reach the loop, which would wait for ever otherwise.
         now = self.clock.now()
-        answer: Capture | FetchFailure = FetchFailure(ask.request.url, "local_error", "", now, now)
+        answer: Capture | FetchFailure | Postponed = FetchFailure(
+            ask.request.url, "local_error", "", now, now
+        )
         try:
             answer = self.fetcher.fetch(ask.request)
         finally:
@@ -250,6 +253,9 @@ class ShardRun:
         self.in_hand -= 1
         ask, answer = answered
         now = self.clock.now()
+        if isinstance(answer, Postponed):
+            self.session.postpone(ask.ticket, answer.ip, now + answer.seconds, now)
+            return
         if self.is_cut and (isinstance(answer, FetchFailure) or answer.truncated is not None):
             self.session.abandon(ask.ticket, now)
             return

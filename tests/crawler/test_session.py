@@ -525,6 +525,31 @@ def test_hosts_of_one_address_are_asked_apart_unless_it_is_exempt():
     assert [start for start, _, _ in web.log][:4] == [NOW] * 4
 
 
+def test_what_was_not_sent_is_asked_when_its_address_is_free():
+    session = session_of(f"{A}/1", "http://b.example/1", policy=policy_of(min_ip_delay_seconds=0.5))
+    asks = [session.next_action(NOW) for _ in range(2)]
+    session.postpone(asks[0].ticket, "192.0.2.1", NOW + 0.4, NOW)
+    session.postpone(asks[1].ticket, "192.0.2.1", NOW + 0.4, NOW)
+    assert session.next_action(NOW + 0.3) == Wait(NOW + 0.4)
+    assert session.progress().in_hand == 0
+    again = session.next_action(NOW + 0.4)
+    assert again.request == asks[0].request
+    assert session.next_action(NOW + 0.4) == Wait(NOW + 0.9), "both stand in the line of their address now"
+    assert session.next_action(NOW + 0.9).request == asks[1].request
+    assert session.changed_hosts() == [], "a request that was not sent leaves no trace"
+
+
+def test_a_request_that_was_not_sent_does_not_count_against_a_slow_host():
+    slow = {f"{A}/robots.txt": {"status": 200, "body": b"User-agent: *\nCrawl-delay: 100\n"}}
+    policy = policy_of(max_crawl_delay_seconds=10.0, slow_host_urls=1)
+    session, web = session_of(f"{A}/1", policy=policy), Web(slow)
+    ask = session.next_action(NOW)
+    session.finish(ask.ticket, web(ask, NOW), NOW + 1)
+    page = session.next_action(NOW + 101)
+    session.postpone(page.ticket, "192.0.2.1", NOW + 102, NOW + 101)
+    assert session.next_action(NOW + 102).request == page.request
+
+
 def test_hop_to_a_host_without_urls_of_its_own_keeps_that_hosts_clock():
     www = "http://www.a.example"
     web = Web({f"{A}/1": {"status": 301, "location": f"{www}/1"}})

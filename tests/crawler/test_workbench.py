@@ -113,6 +113,37 @@ def test_hosts_of_one_address_start_apart_and_in_turn():
     assert bench.acquire(1.0).host == "c"
 
 
+def test_a_crowd_behind_one_address_leaves_the_others_their_queues():
+    crowd = [f"crowd{n}/1" for n in range(100)]
+    bench = bench_of(*crowd, "other/1", queues=12, ip_delay_seconds=0.5)
+    for url in crowd:
+        bench.locate(url.split("/")[0], "192.0.2.1")
+    now, served = 0.0, []
+    while bench.waiting:
+        while grant := bench.acquire(now):
+            served.append((now, grant.host))
+            bench.release(grant.host, now + 0.1, now)
+        now = bench.wake_at() if bench.waiting else now
+    hosts = [host for _, host in served]
+    assert served[hosts.index("other")] == (0.0, "other")
+    assert [at for at, host in served if host != "other"] == [0.5 * n for n in range(100)]
+    assert [host for host in hosts if host != "other"] == [f"crowd{n}" for n in range(100)]
+
+
+def test_hosts_that_came_first_are_served_first_however_eager_the_others_return():
+    bench = bench_of(*(f"h{n}/{item}" for n in range(8) for item in range(3)), queues=9, ip_delay_seconds=1.0)
+    for n in range(8):
+        bench.locate(f"h{n}", "192.0.2.1")
+    now, hosts = 0.0, []
+    while bench.waiting:
+        while grant := bench.acquire(now):
+            hosts.append(grant.host)
+            bench.release(grant.host, now, now)
+        now = bench.wake_at() if bench.waiting else now
+    assert now == 23.0
+    assert set(hosts[:10]) == {f"h{n}" for n in range(8)}, "none is passed over again and again"
+
+
 def test_first_items_go_before_the_rest():
     bench = bench_of("a/1", "a/2")
     grant = bench.acquire(0.0)

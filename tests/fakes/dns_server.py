@@ -17,14 +17,15 @@ from connectors.dns import Nameserver
 
 
 class DnsServer:
-    """Answers from ``records`` {(name, type): (ttl, value, ...)}; type ANY holds the word of an rcode.
+    """Answers from ``records`` {(name, type): (ttl, value, ...)}; type ANY holds the word of an rcode, or SILENT.
 
-    Names that are not there are NXDOMAIN with an SOA whose negative TTL is ``negative_ttl``; names that have
-    only other types get an empty answer. ``silent`` makes it swallow questions. ``asked`` counts questions by
-    name and type.
+    A list of such answers is given in turn, the last for ever. A name ``*.example.org`` stands for all below
+    it that have no records of their own. Names that are not there are NXDOMAIN with an SOA whose negative TTL
+    is ``negative_ttl``; names that have only other types get an empty answer. ``silent`` makes it swallow
+    questions. ``asked`` counts questions by name and type.
     """
 
-    def __init__(self, records: dict[tuple[str, str], tuple], negative_ttl: int = 30) -> None:
+    def __init__(self, records: dict[tuple[str, str], tuple | list[tuple]], negative_ttl: int = 30) -> None:
         self.records = records
         self.negative_ttl = negative_ttl
         self.silent = False
@@ -59,25 +60,37 @@ class DnsServer:
             name = query.question[0].name.to_text(omit_final_dot=True).lower()
             kind = dns.rdatatype.to_text(query.question[0].rdtype)
             self.asked[name, kind] += 1
-            if not self.silent:
+            if not self.silent and self._record(name, "ANY") != (0, "SILENT"):
                 self._socket.sendto(self._reply(query, name, kind).to_wire(), sender)
 
     def _reply(self, query: dns.message.Message, name: str, kind: str) -> dns.message.Message:
         reply = dns.message.make_response(query)
         reply.flags |= dns.flags.RA
-        if (name, "ANY") in self.records:
-            reply.set_rcode(dns.rcode.from_text(self.records[name, "ANY"][1]))
+        if rcode := self._record(name, "ANY"):
+            reply.set_rcode(dns.rcode.from_text(rcode[1]))
             return reply
-        while (name, "CNAME") in self.records:
-            ttl, target = self.records[name, "CNAME"]
-            reply.answer.append(dns.rrset.from_text(name + ".", ttl, "IN", "CNAME", target + "."))
-            name = target
-        if (name, kind) in self.records:
-            ttl, *values = self.records[name, kind]
+        aliases: list[str] = []
+        while (alias := self._record(name, "CNAME")) and name not in aliases:
+            aliases.append(name)
+            reply.answer.append(dns.rrset.from_text(name + ".", alias[0], "IN", "CNAME", alias[1] + "."))
+            name = alias[1]
+        if answer := self._record(name, kind):
+            ttl, *values = answer
             reply.answer.append(dns.rrset.from_text(name + ".", ttl, "IN", kind, *values))
             return reply
-        if not any(known == name for known, _ in self.records):
+        if not any(known in (name, _wildcard(name)) for known, _ in self.records):
             reply.set_rcode(dns.rcode.NXDOMAIN)
         soa = f"ns.example. root.example. 1 3600 600 86400 {self.negative_ttl}"
         reply.authority.append(dns.rrset.from_text("example.", 3600, "IN", "SOA", soa))
         return reply
+
+    def _record(self, name: str, kind: str) -> tuple | None:
+        own = any(known == name for known, _ in self.records)
+        answer = self.records.get((name if own else _wildcard(name), kind))
+        if isinstance(answer, list):
+            return answer.pop(0) if len(answer) > 1 else answer[0]
+        return answer
+
+
+def _wildcard(name: str) -> str:
+    return "*." + name.partition(".")[2]

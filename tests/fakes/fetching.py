@@ -25,6 +25,7 @@ def make_fetcher(
     resolver: Any = None,
     verdict: Any = loopback_verdict,
     allowed_ports: Any = None,
+    pacer: Any = None,
     **limits: Any,
 ) -> HttpFetcher:
     """Return a fetcher for tests; ``limits`` override the short ones set here."""
@@ -42,4 +43,5 @@ def make_fetcher(
         limits=FetchLimits(**(short | limits)),
         connect_to=ConnectTo.parse(rules),
         ca_file=ca_file,
+        pacer=pacer,
     )
