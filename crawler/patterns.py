@@ -1,11 +1,54 @@
-"""Path patterns of a policy, matched as robots.txt patterns are."""
+"""Path patterns of a policy, matched as robots.txt patterns are; and the order of parameters they count on."""
 
 from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
 
 from crawler.query import unify_escapes
 from crawler.urls import UrlParts
 
-MAX_PARAMS_TRIED = 64
+MAX_ORDERS = 16
+_FIRST_PARAM = re.compile(r"\?([^?&*$]+)")
+_LATER_PARAM = re.compile(r"&([^?&*$]+)")
+
+
+class ParamPlaces:
+    """The parameters that patterns speak of by their place: the first (``?sort=``) or a later (``&sort=``).
+
+    The normal form has sorted the parameters, so the place is not the one that the site gave them.
+    """
+
+    def __init__(self, patterns: Iterable[str]) -> None:
+        texts = [normal_pattern(pattern) for pattern in patterns]
+        self._first = _ParamNames(name for text in texts for name in _FIRST_PARAM.findall(text))
+        self._later = _ParamNames(name for text in texts for name in _LATER_PARAM.findall(text))
+
+    def orders(self, target: str) -> Iterator[str]:
+        """Yield the other orders of a URL's parameters in which a pattern may match that does not in its own.
+
+        Each has another parameter in first place and the rest as they are; MAX_ORDERS at the most.
+        """
+        path, _, query = target.partition("?")
+        params = query.split("&") if "&" in query else []
+        # Whatever comes first instead, it is the first that has a later place now.
+        others = range(1, 2) if params and self._later.has(params[0]) else ()
+        places = [at for at in range(1, len(params)) if at in others or self._first.has(params[at])]
+        for at in places[:MAX_ORDERS]:
+            yield f"{path}?{'&'.join([params[at], *params[:at], *params[at + 1 :]])}"
+
+
+class _ParamNames:
+    """Beginnings of parameters: whole names where a ``=`` follows."""
+
+    def __init__(self, beginnings: Iterable[str]) -> None:
+        found = set(beginnings)
+        self._whole = frozenset(text.partition("=")[0] for text in found if "=" in text)
+        self._begun = tuple(sorted(text for text in found if "=" not in text))
+
+    def has(self, param: str) -> bool:
+        return param.partition("=")[0] in self._whole or param.startswith(self._begun)
 
 
 def normal_pattern(pattern: str) -> str:
@@ -24,14 +67,15 @@ def excludes_path(patterns: tuple[str, ...], parts: UrlParts) -> bool:
     the normal form has moved the parameters about, the query is also tried with each of them in first place:
     ``/*?sort=`` matches ``/list?colour=red&sort=price``.
     """
-    return any(_matches(pattern, target) for pattern in patterns for target in _targets(pattern, parts))
+    if any(_matches(pattern, parts.target) for pattern in patterns):
+        return True
+    orders = _places_in(patterns).orders(parts.target) if parts.query else ()
+    return any(_matches(pattern, target) for target in orders for pattern in patterns)
 
 
-def _targets(pattern: str, parts: UrlParts) -> list[str]:
-    if parts.query is None or "?" not in pattern or "&" not in parts.query:
-        return [parts.target]
-    params = parts.query.split("&")[:MAX_PARAMS_TRIED]
-    return [parts.target, *(f"{parts.path}?{param}" for param in params)]
+@lru_cache(maxsize=1024)
+def _places_in(patterns: tuple[str, ...]) -> ParamPlaces:
+    return ParamPlaces(patterns)
 
 
 def _matches(pattern: str, target: str) -> bool:

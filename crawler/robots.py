@@ -12,6 +12,8 @@ from urllib.parse import quote
 
 from protego import Protego
 
+from crawler.patterns import ParamPlaces
+
 MAX_BODY_BYTES = 500 * 1024
 """The most of a robots.txt that is read (RFC 9309, section 2.5); a line cut by it is left out."""
 
@@ -34,6 +36,7 @@ _WIDE_TOKEN = re.compile(r"[\w-]+")
 _BYTE = re.compile(r"[\udc80-\udcff]")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\x85\u2028\u2029]")
 _BLOCK = 64
+_PLACED = re.compile(r"[?&][^?&*$]")
 
 
 class RobotsVerdict(NamedTuple):
@@ -59,6 +62,9 @@ class RobotsRules:
     are merged and replace the groups for ``*``; a token is matched whole, never as a part (2.2.1). Lines
     other than Allow and Disallow neither end a group nor begin one (2.2.4). The longest pattern wins and
     Allow wins a tie (2.2.2). Never raises on any bytes.
+
+    As the normal form of URLs sorts parameters, a Disallow that speaks of the first one or of a later one
+    (``/*?sort=``, ``/*&sort=``) also holds for a URL that it matches with another parameter in first place.
     """
 
     def __init__(self, body: bytes, agent: str) -> None:
@@ -67,12 +73,24 @@ class RobotsRules:
         self._matcher = _matcher([*group.rules, *group.delays])
         self._blocks: list[tuple[Protego, list[tuple[Protego, str]]]] | None = None
         self.crawl_delay_seconds = _slowest(group.delays)
+        placed = [rule for rule in group.rules if rule[0] == "Disallow" and _PLACED.search(rule[1])]
+        self._placed = (_matcher(placed), ParamPlaces(pattern for _, pattern in placed)) if placed else None
 
     def verdict(self, url: str) -> RobotsVerdict:
         """Return whether ``url``, absolute or path only, may be asked for; /robots.txt itself always may."""
-        if self._matcher.can_fetch(url, "*"):
-            return RobotsVerdict(True, None, self.crawl_delay_seconds)
-        return RobotsVerdict(False, self._rule_against(url), self.crawl_delay_seconds)
+        denied = self._denied_order(url) if self._matcher.can_fetch(url, "*") else url
+        rule = None if denied is None else self._rule_against(denied)
+        return RobotsVerdict(denied is None, rule, self.crawl_delay_seconds)
+
+    def _denied_order(self, url: str) -> str | None:
+        """Return the URL with its parameters in an order that is forbidden, None if there is none."""
+        if self._placed is None:
+            return None
+        matcher, places = self._placed
+        for other in places.orders(url):
+            if not matcher.can_fetch(other, "*") and not self._matcher.can_fetch(other, "*"):
+                return other
+        return None
 
     def _rule_against(self, url: str) -> str:
         """Return the longest Disallow line that matches, blocks first so that long files stay cheap."""

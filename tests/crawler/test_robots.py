@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from crawler.patterns import MAX_ORDERS, ParamPlaces
 from crawler.robots import (
     ALLOW,
     DENY,
@@ -176,6 +177,42 @@ def test_verdict_names_the_line_that_forbids():
     assert rules.verdict("https://s.example/a/b/c").rule == "Disallow: /a/*/c$"
     assert rules.verdict("https://s.example/many/321/x").rule == "Disallow: /many/321/"
     assert rules.verdict("https://s.example/a/z").rule is None
+
+
+@pytest.mark.parametrize(
+    ("rules", "path", "is_allowed"),
+    [
+        ("Disallow: /*?sort=", "/list?a=1&sort=x", False),
+        ("Disallow: /*?sort=", "/list?a=1&b=2&sort=x&t=3", False),
+        ("Disallow: /*?sort=", "/list?a=1&resort=x", True),
+        ("Disallow: /*&sort=", "/list?sort=x&z=1", False),
+        ("Disallow: /*&sort=", "/list?sort=x", True),
+        ("Disallow: /list?sort=x$", "/list?a=1&sort=x", True),
+        ("Disallow: /list?sort=x&a=", "/list?a=1&sort=x", False),
+        ("Disallow: /*?sort=\nAllow: /list?sort=x", "/list?a=1&sort=x", True),
+        ("Disallow: /*?sort=\nAllow: /*sort=x&a=", "/list?a=1&sort=x", True),
+        ("Disallow: /*?\nAllow: /*?page=", "/list?page=1&z=2", True),
+        ("Disallow: /*?\nAllow: /*?page=", "/list?a=1&page=2", False),
+        ("Disallow: /other\nDisallow: /*?", "/list?a=1&b=2", False),
+    ],
+)
+def test_a_rule_on_the_first_parameter_holds_wherever_the_sorting_put_it(rules, path, is_allowed):
+    verdict = RobotsRules(f"User-agent: *\n{rules}\n".encode(), "roundcrawl").verdict(
+        f"https://s.example{path}"
+    )
+    assert verdict.allowed is is_allowed
+    assert verdict.rule in (None, *rules.split("\n"))
+
+
+def test_of_a_url_with_many_parameters_few_orders_are_tried():
+    rules = RobotsRules(b"User-agent: *\nDisallow: /*?p1=\nDisallow: /*&p2=\n", "roundcrawl")
+    assert not rules.verdict("https://s.example/?" + "&".join(f"p{n}=1" for n in range(400))).allowed
+    places = ParamPlaces(f"/*?p{n}=" for n in range(400))
+    target = "/?" + "&".join(f"p{n}=1" for n in range(400))
+    orders = list(places.orders(target))
+    assert len(orders) == MAX_ORDERS
+    assert {tuple(sorted(order[2:].split("&"))) for order in orders} == {tuple(sorted(target[2:].split("&")))}
+    assert list(places.orders("/?q=1&r=2")) == list(places.orders("/?p1=1")) == list(places.orders("/")) == []
 
 
 @given(st.binary(max_size=300), st.text(max_size=30))
