@@ -11,7 +11,14 @@ from connectors.runs.lookup import Found, lookup
 from connectors.runs.merging import merge_runs, scan
 from connectors.runs.probe import KeyProbe, contains_one, probe_new
 from connectors.runs.reading import RunReader
-from connectors.runs.sealing import DamagedRun, SealedFile, publish_sealed, verify
+from connectors.runs.sealing import (
+    DamagedRun,
+    SealedFile,
+    checked_footer,
+    publish_sealed,
+    seal_footer,
+    verify,
+)
 from connectors.runs.table import MULTI, NEWEST_WINS, REMOVED, SET, RunTable, oldest_first, round_of
 from connectors.runs.writing import RunWriter, write_run
 
@@ -30,6 +37,7 @@ __all__ = [
     "RunTable",
     "RunWriter",
     "SealedFile",
+    "checked_footer",
     "contains_one",
     "lookup",
     "merge_runs",
@@ -39,6 +47,7 @@ __all__ = [
     "publish_sealed",
     "round_of",
     "scan",
+    "seal_footer",
     "verify",
     "write_run",
 ]

@@ -1,4 +1,4 @@
-"""State files: Parquet in which a changed byte is noticed before it can give a wrong answer.
+"""State and work files: Parquet in which a changed byte is noticed before it can give a wrong answer.
 
 Every page carries its CRC-32, which Parquet readers check. The footer has no checksum in the format, yet it
 decides what is read, and a damaged one can end the whole process inside the decoder. So eight bytes
@@ -45,7 +45,7 @@ def publish_sealed(storage: Storage, local: Path, path: str) -> tuple[int, str]:
     Raises what the storage raises when the path is taken.
     """
     with local.open("r+b") as file:
-        _seal(file)
+        seal_footer(file)
         file.seek(0)
         digest = digest_of(file)
         size = file.tell()
@@ -86,7 +86,9 @@ class SealedFile:
         except FileNotFoundError as error:
             raise DamagedRun(entry.path, "the file is missing") from error
         try:
-            self.footer = _checked_footer(self._file, entry)
+            self.footer = checked_footer(self._file, entry.path, entry.bytes)
+            if self.footer.num_rows != entry.rows:
+                raise DamagedRun(entry.path, f"{self.footer.num_rows} rows, its manifest says {entry.rows}")
             self._parquet = pq.ParquetFile(
                 self._file, metadata=self.footer, pre_buffer=True, page_checksum_verification=True
             )
@@ -120,7 +122,7 @@ class SealedFile:
         return rows
 
 
-def _seal(file: BinaryIO) -> None:
+def seal_footer(file: BinaryIO) -> None:
     """Move the footer of a closed Parquet file back by eight bytes and put its checksum before it."""
     file.seek(-TAIL_BYTES, 2)
     tail = file.read(TAIL_BYTES)
@@ -132,24 +134,24 @@ def _seal(file: BinaryIO) -> None:
     file.write(SEAL_MAGIC + struct.pack("<I", zlib.crc32(footer)) + footer)
 
 
-def _checked_footer(file: BinaryIO, entry: FileEntry) -> Any:
-    """Return the parsed footer; of a small file one read gets it."""
-    tail = _read_tail(file, entry, min(entry.bytes, TAIL_GUESS_BYTES))
+def checked_footer(file: BinaryIO, path: str, size: int) -> Any:
+    """Return the parsed footer of a sealed file of ``size`` bytes; of a small file one read gets it.
+
+    Raises DamagedRun, with ``path``, when it is not the one that was sealed.
+    """
+    tail = _read_tail(file, size, min(size, TAIL_GUESS_BYTES))
     length = struct.unpack("<I", tail[-TAIL_BYTES:-4])[0] if len(tail) >= TAIL_BYTES else 0
     needed = length + TAIL_BYTES + SEAL_BYTES
-    if tail[-4:] != MAGIC or needed > entry.bytes:
-        raise DamagedRun(entry.path, "it does not end as it was written")
+    if tail[-4:] != MAGIC or needed > size:
+        raise DamagedRun(path, "it does not end as it was written")
     if needed > len(tail):
-        tail = _read_tail(file, entry, needed)
+        tail = _read_tail(file, size, needed)
     seal, footer = tail[-needed:][:SEAL_BYTES], tail[-needed:][SEAL_BYTES:]
     if seal != SEAL_MAGIC + struct.pack("<I", zlib.crc32(footer)):
-        raise DamagedRun(entry.path, "its footer has another checksum")
-    parsed = pq.read_metadata(pa.BufferReader(MAGIC + footer))
-    if parsed.num_rows != entry.rows:
-        raise DamagedRun(entry.path, f"{parsed.num_rows} rows, its manifest says {entry.rows}")
-    return parsed
+        raise DamagedRun(path, "its footer has another checksum")
+    return pq.read_metadata(pa.BufferReader(MAGIC + footer))
 
 
-def _read_tail(file: BinaryIO, entry: FileEntry, length: int) -> bytes:
-    file.seek(entry.bytes - length)
+def _read_tail(file: BinaryIO, size: int, length: int) -> bytes:
+    file.seek(size - length)
     return file.read(length)
