@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from crawler.languages import three_letter_code
 from crawler.urls import host_columns, split, surt_key
 from schemas.fetch import OutcomeRow
 from schemas.round import RoundSpec
@@ -48,7 +49,7 @@ def _fetch_columns(row: OutcomeRow, spec: RoundSpec) -> dict[str, object]:
         "content_mime_type": row.content_type.partition(";")[0].strip().lower() if row.content_type else None,
         "content_mime_detected": row.mime_detected,
         "content_charset": row.charset,
-        "content_languages": row.language,
+        "content_languages": three_letter_code(row.language),
         "content_truncated": row.truncated,
         "warc_filename": row.warc_filename,
         "warc_record_offset": row.warc_record_offset,
