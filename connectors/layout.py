@@ -67,6 +67,16 @@ def journal_path(number: int, shard: int, segment: int) -> str:
     return f"{journal_folder(number, shard)}{segment:06d}.json"
 
 
+def delay_notes_prefix(number: int, shard: int) -> str:
+    """Return what the names of a shard's notes of Crawl-delays begin with."""
+    return f"{journal_folder(number, shard)}delay-"
+
+
+def delay_note_path(number: int, shard: int, host_key: int, seconds: float) -> str:
+    """Return the name of the note that a host wants this pause."""
+    return f"{delay_notes_prefix(number, shard)}{host_key:016x}-{round(seconds * 1000)}.json"
+
+
 def stop_path(number: int, token: str) -> str:
     """Return the name of the file by which one run of a round tells its workers to stop."""
     return f"{round_folder(number)}stop-{token}.json"

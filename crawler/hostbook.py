@@ -21,7 +21,8 @@ class HostBook:
 
     Changes nothing of a row but ip, delay, latency, last fetch, backoff, failures and the robots.txt
     facts: what is counted from outcomes is counted where they are settled. ``asked`` says how many requests a
-    host got here. After a takeover no host is asked before ``first_request_after`` plus its delay.
+    host got here. After a takeover no host is asked before ``first_request_after`` plus its delay, in this
+    round or in the next: the row of each given host says so.
     """
 
     def __init__(
@@ -37,10 +38,14 @@ class HostBook:
         self._keys = keys
         self._not_asked_since = first_request_after
         self._crawl_delays: dict[str, float] = {}
+        self._told = {host: state.delay_seconds or 0.0 for host, state in hosts.items()}
         self._changed: set[str] = set()
         self.asked: Counter[str] = Counter()
         self.rules: RulesOf = rules_of
         self.use_rules(rules_of)
+        if first_request_after is not None:
+            for host, state in hosts.items():
+                self._keep(state._replace(not_before_at=self.ready_at(host)))
 
     def use_rules(self, rules_of: RulesOf) -> None:
         """Take the operator's rules from here on; they are asked for once a host."""
@@ -74,6 +79,20 @@ class HostBook:
         """Record the Crawl-delay of one of the host's robots.txt; the longest holds for the host."""
         if seconds is not None and seconds > self._crawl_delays.get(host, 0.0):
             self._crawl_delays[host] = seconds
+
+    def untold_delay(self, host: str) -> float | None:
+        """Return the host's Crawl-delay when no row says so yet and it is above the operator's; once.
+
+        Whoever would take over must learn of it before the host is asked for a page.
+        """
+        delay = self._crawl_delays.get(host, 0.0)
+        configured = self._policy.politeness.delay_seconds(
+            min_delay_seconds=self.rules(host).min_delay_seconds
+        )
+        if delay <= max(configured, self._told.get(host, 0.0)):
+            return None
+        self._told[host] = delay
+        return delay
 
     def is_spent(self, host: str) -> bool:
         """Return whether a host with a Crawl-delay above the maximum has had its few requests."""
@@ -118,6 +137,8 @@ class HostBook:
         """Return the rows that changed since the last call, by host name."""
         rows = [self._states[host] for host in sorted(self._changed)]
         self._changed.clear()
+        for row in rows:
+            self._told[row.host] = max(self._told.get(row.host, 0.0), row.delay_seconds or 0.0)
         return rows
 
     def excludes(self, host: str, url: str) -> bool:

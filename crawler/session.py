@@ -229,9 +229,11 @@ class ShardSession:
         request = request_for(visit, self._policy, self._hosts.rules(visit.host).insecure_tls)
         self._tickets += 1
         self._flights[self._tickets] = Flight(visit, request, self._hosts.owed_seconds(visit.host))
+        untold = None
         if visit.kind != ROBOTS:
             self._hosts.asked[visit.host] += 1
-        return Ask(self._tickets, request, visit.kind, visit.host)
+            untold = self._hosts.untold_delay(visit.host)
+        return Ask(self._tickets, request, visit.kind, visit.host, untold)
 
     def _record(self, flight: Flight, reply: Reply) -> OutcomeRow:
         visit, request = flight.visit, flight.request

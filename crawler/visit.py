@@ -91,13 +91,15 @@ class Flight(NamedTuple):
 class Ask(NamedTuple):
     """Send this request now and report with ``ShardSession.finish(ticket, ...)``.
 
-    Until then the host is the caller's. ``kind`` is planned, hop or robots.
+    Until then the host is the caller's. ``kind`` is planned, hop or robots. ``untold_delay_seconds`` is a
+    Crawl-delay of the host that is written down nowhere yet: note it durably before sending.
     """
 
     ticket: int
     request: FetchRequest
     kind: str
     host: str
+    untold_delay_seconds: float | None = None
 
 
 class Wait(NamedTuple):

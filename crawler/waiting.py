@@ -93,5 +93,6 @@ class WaitingVisits:
     def close_if_late(self, host: str) -> None:
         """Close a host that may not be asked before the deadline."""
         if self._hosts.ready_at(host) >= self._deadline_at:
-            backing_off = (self._hosts.state(host).not_before_at or 0.0) >= self._deadline_at
+            state = self._hosts.state(host)
+            backing_off = state.backoff_count > 0 and (state.not_before_at or 0.0) >= self._deadline_at
             self.close(host, DEFERRED, "host_backoff" if backing_off else "round_deadline")

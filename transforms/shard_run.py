@@ -9,27 +9,28 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
-from connectors import layout, parts, runs
+from connectors import layout, runs
 from connectors.clock import Clock, SystemClock
+from connectors.delay_notes import DelayNotes
 from connectors.encoding import decode_body
 from connectors.faults import LeaseLost
 from connectors.http import HttpFetcher
 from connectors.lease import LeaseKeeper, shard_lease
 from connectors.pacer import Postponed
-from connectors.rows import table_to_rows
 from crawler.redirects import open_chains
 from crawler.robots import MAX_BODY_BYTES
 from crawler.session import ShardSession
 from crawler.urls import host_of, partition_of
 from crawler.visit import ROBOTS, Ask, FetchPolicy, Finished, Reply, Settled, Wait, reply_of
 from schemas.fetch import Capture, FetchFailure, OutcomeRow
+from schemas.journal import JournalEntry
 from schemas.round import ListPart, SegmentRef
-from schemas.state import HostState, RobotsState, UrlState
 from transforms.admission import redirect_gate
 from transforms.fetcher import exempt_addresses, shared_fetcher
 from transforms.orders import OperatorOrders
 from transforms.recording import recorded_rows
 from transforms.segment import KnownPayloads, SegmentRecorder
+from transforms.shard_start import heed, start_of
 from transforms.view import RoundStopped, RoundView
 
 POLL_SECONDS = 1.0
@@ -43,28 +44,6 @@ log = logging.getLogger(__name__)
 class _Answer(NamedTuple):
     ask: Ask
     answer: Capture | FetchFailure | Postponed
-
-
-class ShardLists(NamedTuple):
-    """What the plan dealt to one shard."""
-
-    items: list[UrlState]
-    hosts: list[HostState]
-    robots: list[RobotsState]
-
-
-def read_lists(view: RoundView, given: Sequence[ListPart]) -> ShardLists:
-    """Return a shard's URLs, hosts and robots.txt from its dealt files, in the order of their keys."""
-    lists = ShardLists([], [], [])
-    for part in sorted(given):
-        urls = parts.read_part(view.storage, part.urls_path, part.row_group)
-        hosts = parts.read_part(view.storage, part.hosts_path, part.row_group)
-        lists.items.extend(table_to_rows(urls, UrlState))
-        lists.hosts.extend(table_to_rows(hosts, HostState))
-        if part.robots_row_group >= 0:
-            robots = parts.read_part(view.storage, part.robots_path, part.robots_row_group)
-            lists.robots.extend(table_to_rows(robots, RobotsState))
-    return lists
 
 
 class ShardRun:
@@ -83,6 +62,7 @@ class ShardRun:
         self.clock = clock or SystemClock()
         self.fetcher = fetcher or shared_fetcher(self.flags)
         self.attempt = secrets.token_hex(4)
+        self.notes = DelayNotes(view.folder, view.spec.round, shard)
         self.answers: queue.SimpleQueue[_Answer] = queue.SimpleQueue()
         self.payloads = KnownPayloads()
         self.in_hand = 0
@@ -124,25 +104,18 @@ class ShardRun:
         self.view.storage.write_new(f"{folder}started-{self.attempt}.json", b"{}")
         return is_takeover
 
-    def _open_session(self, earlier: Sequence, is_takeover: bool) -> None:
-        lists = read_lists(self.view, self.given)
-        hosts = {host.host: host for host in lists.hosts}
-        robots = {state.authority: state for state in lists.robots}
-        rows: list[OutcomeRow] = []
-        for entry in earlier:
-            for host in self._read(entry.hosts_path, HostState):
-                hosts[host.host] = host
-            for state in self._read(entry.robots_path, RobotsState):
-                robots[state.authority] = state
-            rows += self._read(entry.outcomes_path, OutcomeRow)
+    def _open_session(self, earlier: Sequence[JournalEntry], is_takeover: bool) -> None:
+        start = start_of(self.view, self.given, earlier)
+        if is_takeover:
+            heed(self.notes, self.view, start.hosts)
         now = self.clock.now()
-        self.items = {state.url: state for state in lists.items}
+        self.items = {state.url: state for state in start.items}
         self.probes: dict[int, runs.KeyProbe] = {}
         self.orders = OperatorOrders(self.view, self.flags.checkpoint_seconds)
         self.session = ShardSession(
-            lists.items,
-            hosts,
-            robots,
+            start.items,
+            start.hosts,
+            start.robots,
             self.view.policy.rules_for,
             FetchPolicy.from_flags(self.flags, exempt_addresses(self.flags)),
             self.view.spec.deadline_at,
@@ -150,14 +123,11 @@ class ShardRun:
             f"{self.view.spec.salt}/{self.view.spec.round}",
             self.view.keys,
             first_request_after=now if is_takeover else None,
-            done={row.url for row in rows if row.kind != ROBOTS},
-            chains=open_chains(rows),
+            done={row.url for row in start.rows if row.kind != ROBOTS},
+            chains=open_chains(start.rows),
             known=self._is_known,
             admits=redirect_gate(self.view),
         )
-
-    def _read(self, path: str, row_type: type) -> list:
-        return table_to_rows(parts.read_whole(self.view.storage, path), row_type)
 
     def _is_known(self, url: str) -> bool:
         """Return whether URL-seen holds a redirect's target: it has a visit of its own to wait for."""
@@ -245,6 +215,9 @@ class ShardRun:
             ask.request.url, "local_error", "", now, now
         )
         try:
+            if ask.untold_delay_seconds is not None:
+                host_key = self.view.keys.host_key(ask.host)
+                self.notes.leave(ask.host, host_key, ask.untold_delay_seconds)
             answer = self.fetcher.fetch(ask.request)
         finally:
             self.answers.put(_Answer(ask, answer))
