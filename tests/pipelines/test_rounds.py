@@ -17,7 +17,14 @@ from tests.fakes.toy_web import Page, ToyWeb
 from tests.pipelines.conftest import ToyCrawl
 
 Make = Callable[..., ToyCrawl]
-TEXT = " ".join(f"word{n} says something of its own" for n in range(40))
+
+
+def story(name: str) -> str:
+    """Return a text of 160 words that shares none with a story of another name."""
+    return " ".join(f"{name}{n} {name}says {name}some{n % 7} {name}thing{n % 11}" for n in range(40))
+
+
+TEXT = story("tale")
 
 
 @pytest.fixture
@@ -63,7 +70,7 @@ def in_days(days: int) -> str:
 
 def test_an_unchanged_page_is_not_parsed_and_not_a_page_again(make: Make) -> None:
     url, tagged = "http://one.example/", "http://etag.two.example/"
-    crawl = make({url: (TEXT, []), tagged: (TEXT + " other words entirely here", [])}, url, tagged)
+    crawl = make({url: (TEXT, []), tagged: (story("tagged"), [])}, url, tagged)
     assert crawl.run_round() == 0
     assert crawl.run_round(in_days(300)) == 0
     assert outcomes(crawl, 2) == {
@@ -81,7 +88,7 @@ def test_a_changed_page_is_a_page_again_and_says_so(make: Make) -> None:
     url = "http://one.example/"
     crawl = make({url: (TEXT, [])}, url)
     assert crawl.run_round() == 0
-    crawl.web.pages[url].text = "Now it is another story altogether. " + TEXT[::-1]
+    crawl.web.pages[url].text = story("other")
     assert crawl.run_round(in_days(300)) == 0
     assert outcomes(crawl, 2) == {url: ("fetched", None)}
     assert crawl.rows("SELECT changed FROM {pages} ORDER BY round") == [(False,), (True,)]
@@ -109,7 +116,7 @@ def test_when_the_kept_page_is_gone_its_copy_takes_its_place(make: Make) -> None
 
 
 def test_a_host_budget_leaves_the_rest_for_the_next_round(make: Make) -> None:
-    pages = {f"http://one.example/{n}": (f"{TEXT} {n * 'x'} {n}", []) for n in range(5)}
+    pages = {f"http://one.example/{n}": (story(f"part{n}"), []) for n in range(5)}
     crawl = make(pages, *pages)
     assert crawl.run_round("--host_round_urls=2") == 0
     assert manifest(crawl, 1)["planned"] == 2
@@ -119,7 +126,7 @@ def test_a_host_budget_leaves_the_rest_for_the_next_round(make: Make) -> None:
 
 
 def test_a_round_budget_is_exact(make: Make) -> None:
-    pages = {f"http://h{n}.example/": (f"{TEXT} {n}", []) for n in range(6)}
+    pages = {f"http://h{n}.example/": (story(f"host{n}"), []) for n in range(6)}
     crawl = make(pages, *pages)
     assert crawl.run_round("--round_urls=4", "--rounds=2") == 0
     assert [manifest(crawl, n)["planned"] for n in (1, 2)] == [4, 2]
@@ -140,7 +147,7 @@ def test_a_committed_run_id_is_not_run_again(make: Make) -> None:
 def test_scope_host_keeps_the_crawl_at_home(make: Make) -> None:
     home, away, www = "http://one.example/", "http://two.example/", "http://www.one.example/"
     crawl = make(
-        {home: (TEXT, [away, www]), away: (TEXT[50:], []), www: (TEXT[90:], [])}, "--scope=host", home
+        {home: (TEXT, [away, www]), away: (story("away"), []), www: (story("www"), [])}, "--scope=host", home
     )
     assert crawl.run_round("--rounds=2") == 0
     assert {access.host for access in crawl.log} == {"one.example"}
@@ -150,7 +157,9 @@ def test_scope_host_keeps_the_crawl_at_home(make: Make) -> None:
 def test_scope_domain_admits_the_seeds_domains(make: Make) -> None:
     home, away, www = "http://one.example/", "http://two.example/", "http://www.one.example/"
     crawl = make(
-        {home: (TEXT, [away, www]), away: (TEXT[50:], []), www: (TEXT[90:], [])}, "--scope=domain", home
+        {home: (TEXT, [away, www]), away: (story("away"), []), www: (story("www"), [])},
+        "--scope=domain",
+        home,
     )
     assert crawl.run_round("--rounds=2") == 0
     assert {access.host for access in crawl.log} == {"one.example", "www.one.example"}
@@ -160,7 +169,7 @@ def test_an_excluded_domain_is_never_asked(make: Make, tmp_path: Path) -> None:
     good, bad = "http://one.example/", "http://bad.example/"
     policy = tmp_path / "policy.yaml"
     policy.write_text("domains:\n  bad.example: {exclude: true}\n")
-    crawl = make({good: (TEXT, [bad]), bad: (TEXT[40:], [])}, f"--policy={policy}", good, bad)
+    crawl = make({good: (TEXT, [bad]), bad: (story("bad"), [])}, f"--policy={policy}", good, bad)
     assert crawl.run_round("--rounds=2") == 0
     assert {access.host for access in crawl.log} == {"one.example"}
     assert outcomes(crawl, 1)[bad] == ("excluded", "excluded")
@@ -170,7 +179,7 @@ def test_a_policy_can_slow_a_domain_and_shut_a_path(make: Make, tmp_path: Path) 
     root, cart, page = "http://one.example/", "http://one.example/cart/1", "http://one.example/page"
     policy = tmp_path / "policy.yaml"
     policy.write_text('domains:\n  one.example: {exclude_paths: ["/cart"], min_delay_seconds: 0.7}\n')
-    crawl = make({root: (TEXT, [cart, page]), page: (TEXT[30:], [])}, f"--policy={policy}", root)
+    crawl = make({root: (TEXT, [cart, page]), page: (story("page"), [])}, f"--policy={policy}", root)
     assert crawl.run_round("--rounds=2") == 0
     assert cart not in outcomes(crawl, 2)
     log = crawl.log
@@ -180,7 +189,7 @@ def test_a_policy_can_slow_a_domain_and_shut_a_path(make: Make, tmp_path: Path) 
 
 def test_a_seed_injected_later_is_planned_in_the_next_round(make: Make) -> None:
     one, two = "http://one.example/", "http://two.example/"
-    crawl = make({one: (TEXT, []), two: (TEXT[60:], [])}, one)
+    crawl = make({one: (TEXT, []), two: (story("second"), [])}, one)
     assert crawl.run_round() == 0
     assert give(crawl, one, two).splitlines()[-1] == "accepted: 1, known: 1, refused: 0"
     assert crawl.run_round() == 0
@@ -191,12 +200,11 @@ def test_a_seed_injected_later_is_planned_in_the_next_round(make: Make) -> None:
 def test_noindex_pages_lead_on_but_nofollow_pages_do_not(make: Make) -> None:
     hidden, blocked = "http://one.example/hidden", "http://one.example/blocked"
     beyond, never = "http://one.example/beyond", "http://one.example/never"
-    texts = iter(f"{TEXT} {name}" for name in "abcd")
     pages = {
-        hidden: (next(texts), [beyond]),
-        blocked: (next(texts)[100:], [never]),
-        beyond: (next(texts)[200:], []),
-        never: (next(texts)[300:], []),
+        hidden: (story("hidden"), [beyond]),
+        blocked: (story("blocked"), [never]),
+        beyond: (story("beyond"), []),
+        never: (story("never"), []),
     }
     crawl = make(pages, hidden, blocked)
     crawl.web.pages[hidden].head = '<meta name="robots" content="noindex">'
