@@ -12,7 +12,7 @@ from connectors import parts
 from connectors.rows import row_schema, table_to_rows
 from crawler.alike import components
 from crawler.fingerprints import share_of
-from crawler.resolve import EXACT, Link, Member, Order, Page, resolve
+from crawler.resolve import EXACT, Link, Member, Order, Page, resolve, settle
 from crawler.urls import host_of, registered_domain
 from schemas.page import DuplicateVerdict, SketchRow
 from schemas.round import Tally, VerdictRef
@@ -43,7 +43,8 @@ def resolve_clusters(view: GateView, task: Task, given: Given) -> Iterator[GateP
     for label in sorted(in_cluster):
         cluster = sorted(in_cluster[label])
         stored = [link for member in cluster for link in _links_of(view, member, of_text)]
-        verdicts = resolve(cluster, view.spec.round, view.policy, stored)
+        alone = len(cluster) == 1
+        verdicts = settle(stored) if alone else resolve(cluster, view.spec.round, view.policy, stored)
         fates += [(member, verdicts.get(member.page.order)) for member in cluster]
     texts = np.array([_text_of(member.text_digest) for member, _ in fates], dtype=np.uint64)
     yield from deal(view, "fates", task.tasks, _fate_rows(fates), share_of(texts, task.tasks))

@@ -231,4 +231,7 @@ def _links(view: GateView, queries: pa.Table, stored: _Stored) -> pa.Table:
             "kind": pa.array(np.where(exact, EXACT, NEAR)),
         }
     )
-    return links.filter(pa.array(exact | near))
+    links = links.filter(pa.array(exact | near)).sort_by("kind")
+    # One pair meets in up to 16 buckets.
+    pairs = np.stack([numbers(links, name) for name in ("text", "kept_key")], axis=1)
+    return links.take(np.unique(pairs, axis=0, return_index=True)[1])

@@ -16,7 +16,7 @@ from schemas.page import DuplicateVerdict, KeptRow, SketchRow
 from transforms.gate_view import GateView
 
 DIGEST_BYTES = 16
-PAGES_A_TASK = 4_096
+PAGES_A_TASK = 16_384
 ROWS_A_FILE = 65_536
 
 
@@ -71,7 +71,7 @@ SCHEMAS: dict[str, pa.Schema] = {
 def tasks_for(pages: int, partitions: int) -> int:
     """Return among how many tasks a step is dealt: a power of two, at most the partitions.
 
-    A small round is one task, so that it costs no more files than it has pages.
+    A small round is one task, for the row groups that tasks hand to each other grow with their square.
     """
     tasks = 1
     while tasks < partitions and tasks * PAGES_A_TASK < pages:
