@@ -63,7 +63,7 @@ def select(
     rank = draw_ranks(candidates.url_key, weight, terms.salt, terms.number)
     queue = np.lexsort((candidates.host_key, candidates.url_key, rank))
     domain = budgets.domain[host]
-    first = ~candidates.attempted
+    first = ~candidates.was_asked
     fresh = first & (candidates.discovered_round >= terms.number - 1)
     verdicts = _Verdicts(queue)
     verdicts.leave_out(budgets.paused[host], HOST_BACKOFF)

@@ -97,6 +97,11 @@ def is_host_failure(reply: Reply) -> bool:
     return reply.status in (408, 429) or reply.status >= 500
 
 
+def was_asked(row: OutcomeRow) -> bool:
+    """Return whether a request was sent for this row: not for a denial, a deferral or our own refusal."""
+    return row.started_at is not None and row.reason not in REFUSALS
+
+
 def row_of(visit: Visit, host_key: int, url_key: int, judgement: Judgement) -> OutcomeRow:
     """Return the row of a visit that was not asked, or not yet: identity, outcome and reason."""
     state = visit.state

@@ -24,10 +24,7 @@ _SQRT_HALF = 0.7071067811865476
 
 
 class Candidates(NamedTuple):
-    """Due URLs as columns of equal length, named after the fields of UrlState.
-
-    ``attempted`` is true for a URL that some earlier round asked for (its ``last_outcome`` is set).
-    """
+    """Due URLs as columns of equal length, named after the fields of UrlState."""
 
     url_key: Keys
     host_key: Keys
@@ -38,7 +35,7 @@ class Candidates(NamedTuple):
     changes: Ints
     next_fetch_at: Floats
     discovered_round: Ints
-    attempted: Flags
+    was_asked: Flags
 
 
 def candidates_of(states: Sequence[UrlState]) -> Candidates:
@@ -53,7 +50,7 @@ def candidates_of(states: Sequence[UrlState]) -> Candidates:
         changes=np.array([s.changes for s in states], dtype=np.int64),
         next_fetch_at=np.array([s.next_fetch_at for s in states], dtype=np.float64),
         discovered_round=np.array([s.discovered_round for s in states], dtype=np.int64),
-        attempted=np.array([s.last_outcome is not None for s in states], dtype=np.bool_),
+        was_asked=np.array([s.was_asked for s in states], dtype=np.bool_),
     )
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 
 from crawler.freshness import GREATEST_WEIGHT, LEAST_WEIGHT, change_rate, visit_rate
+from crawler.outcomes import was_asked
 from crawler.ranks import DAY_SECONDS
 from schemas.fetch import OutcomeRow
 from schemas.state import UrlState, UrlStatus
@@ -206,7 +207,11 @@ def _remember(state: UrlState, row: OutcomeRow, outcome: str) -> UrlState:
     if row.outcome == "failed_retry" and row.reason not in _FREE_REASONS:
         retries = failures + (outcome == "failed_retry")
     seen = state._replace(
-        status=_STATUS_OF[outcome], retries=retries, last_outcome=outcome, last_reason=row.reason
+        status=_STATUS_OF[outcome],
+        retries=retries,
+        last_outcome=outcome,
+        last_reason=row.reason,
+        was_asked=state.was_asked or was_asked(row),
     )
     if outcome not in _VISITED:
         return seen

@@ -22,7 +22,8 @@ class UrlStatus:
 class UrlState(NamedTuple):
     """A known URL: exactly one such row stands in the frontier calendar.
 
-    Instants (``_at``) are UTC epoch seconds. Keys are unsigned 64-bit, salted per crawl.
+    Instants (``_at``) are UTC epoch seconds. Keys are unsigned 64-bit, salted per crawl. ``was_asked`` says
+    whether a request for it was ever sent, which a denial or a dead host does not mean.
     """
 
     url: str
@@ -56,10 +57,15 @@ class UrlState(NamedTuple):
     original_offset: int | None = None
     original_length: int | None = None
     is_seed: bool = False
+    was_asked: bool = False
 
 
 class HostState(NamedTuple):
-    """What is known of one host name; the politeness clock that survives every restart."""
+    """What is known of one host name; the politeness clock that survives every restart.
+
+    ``urls_known`` are its URLs in URL-seen, ``fetched_total`` those of them that were ever asked for, each
+    counted once however often it is visited.
+    """
 
     host: str
     host_key: int

@@ -9,7 +9,7 @@ from connectors.files import Storage
 from crawler.urls import host_of, registered_domain
 from schemas.fetch import OutcomeRow
 from schemas.manifest import FileEntry
-from schemas.state import HostState, UrlState, UrlStatus
+from schemas.state import HostState, UrlState
 from transforms.state_tables import known_hosts
 
 
@@ -22,13 +22,21 @@ class HostUpdate:
         self._changed = {host.host_key: host for host in changed}
         self._names = {row.host_key: host_of(row.url) for row in outcomes}
         self._names |= {state.host_key: host_of(state.url) for state in new}
-        self._first = Counter(row.host_key for row in outcomes if _is_first_request(row))
+        self._first: Counter[int] = Counter()
         self._found = Counter(state.host_key for state in new)
         self._sizes: dict[int, list[int]] = {}
         for row in outcomes:
             if row.status == 200 and row.kind != "robots":
                 self._sizes.setdefault(row.host_key, []).append(row.body_bytes)
-        self._found.update(row.host_key for row in outcomes if _is_unknown(row))
+
+    def count_first(self, host_key: int) -> None:
+        """Count one URL of a host that was asked for the first time."""
+        self._first[host_key] += 1
+
+    def count_found(self, host_key: int, url: str) -> None:
+        """Count one URL that enters the crawl without being a link: a seed, or a fetched redirect's target."""
+        self._found[host_key] += 1
+        self._names[host_key] = host_of(url)
 
     def _bytes_mean(self, host: HostState) -> float | None:
         """Return the mean size of the host's pages, this round's and the earlier rounds' in equal parts."""
@@ -68,16 +76,3 @@ class HostUpdate:
 
 def _mean(sizes: Sequence[int]) -> float:
     return sum(sizes) / len(sizes)
-
-
-def _is_first_request(row: OutcomeRow) -> bool:
-    return row.kind != "robots" and row.outcome != "deferred" and _was_unfetched(row)
-
-
-def _is_unknown(row: OutcomeRow) -> bool:
-    """Return whether the row is of a URL that enters the crawl with it: a fetched redirect target."""
-    return row.kind == "hop"
-
-
-def _was_unfetched(row: OutcomeRow) -> bool:
-    return row.previous_status in (None, UrlStatus.UNFETCHED)

@@ -105,6 +105,9 @@ class PartitionUpdate:
         keys = table.column("url_key").to_numpy()
         planned = selected & within_cut(table.column("rank").to_numpy(), keys, cut)
         left = ~planned & ~later
+        seeds = table.filter(table.column("is_new")).select(["host_key", "url"])
+        for host_key, url in zip(*(column.to_pylist() for column in seeds.columns), strict=True):
+            self.hosts.count_found(host_key, url)
         return tuple(table.filter(pa.array(mask)) for mask in (planned, left, later))  # type: ignore[return-value]
 
     def _settle_planned(self, planned: Sequence[UrlState]) -> None:
@@ -121,8 +124,11 @@ class PartitionUpdate:
     def _settle_hops(self, hops: dict[Key, OutcomeRow], left: Sequence[UrlState]) -> None:
         known = {(state.host_key, state.url_key): state for state in left}
         for key, row in sorted(hops.items()):
-            if key not in self.states:
-                self._settle(known.get(key) or self._hop_state(row), row)
+            if key in self.states:
+                continue
+            if key not in known:
+                self.hosts.count_found(row.host_key, row.url)
+            self._settle(known.get(key) or self._hop_state(row), row)
 
     def _hop_state(self, row: OutcomeRow) -> UrlState:
         spec = self.view.spec
@@ -158,6 +164,8 @@ class PartitionUpdate:
             None if expires_at is None else expires_at + shift,
         )
         state = _with_content(before, state, row)
+        if state.was_asked and not before.was_asked:
+            self.hosts.count_first(row.host_key)
         if before.in_pages and not state.in_pages:
             reason = row.reason or row.outcome
             self.removed.append({"url": row.url, "reason": reason, "removed_at": spec.as_of})

@@ -133,7 +133,7 @@ def candidates(due: pa.Table) -> Candidates:
         changes=_keys(due, "changes"),
         next_fetch_at=_keys(due, "next_fetch_at"),
         discovered_round=_keys(due, "discovered_round"),
-        attempted=pc.is_valid(due.column("last_outcome")).to_numpy(),
+        was_asked=due.column("was_asked").to_numpy(),
     )
 
 

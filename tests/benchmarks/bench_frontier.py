@@ -31,7 +31,7 @@ def due_urls(rows: int, hosts: int) -> tuple[Candidates, dict[int, HostState]]:
         changes=np.zeros(rows, dtype=np.int64),
         next_fetch_at=1e9 - rng.random(rows) * 1e7,
         discovered_round=rng.integers(0, 10, rows),
-        attempted=rng.random(rows) < 0.5,
+        was_asked=rng.random(rows) < 0.5,
     )
     states = {key: HostState(f"h{n}", key, f"d{n // 3}") for n, key in enumerate(host_keys.tolist())}
     return candidates, states

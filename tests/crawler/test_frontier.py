@@ -119,8 +119,8 @@ def test_a_fifth_of_the_budget_is_kept_for_new_urls():
     found, _ = verdicts(backlog + new, [host(1)])
     assert sum(found[row.url] == "selected" for row in new) == 10
     assert sum(found[row.url] == "selected" for row in backlog) == 44
-    attempted = [row._replace(last_outcome="failed_retry") for row in new]
-    found, _ = verdicts(backlog + attempted, [host(1)])
+    asked = [row._replace(was_asked=True) for row in new]
+    found, _ = verdicts(backlog + asked, [host(1)])
     assert sum(found[row.url] == "selected" for row in new) == 0
 
 
@@ -139,7 +139,7 @@ def test_host_in_backoff_is_left_alone():
 
 def test_total_bounds_first_visits_only():
     policy = FrontierPolicy(host_total_urls=100)
-    known = [row._replace(last_outcome="fetched", visits=1) for row in urls(1, 20)]
+    known = [row._replace(was_asked=True, visits=1) for row in urls(1, 20)]
     new = urls(1, 50, start=20)
     found, _ = verdicts(known + new, [host(1, fetched_total=95)], policy)
     assert sum(found[row.url] == "selected" for row in new) == 5
@@ -235,9 +235,9 @@ def test_selection_keeps_every_budget_in_any_order(picks, random):
     )
     hosts = [host(n, f"d{n % 2}.example") for n in range(1, 7)]
     rows = []
-    for number, index, found_in, attempted in picks:
+    for number, index, found_in, was_asked in picks:
         (row,) = urls(number, 1, start=index, discovered_round=found_in)
-        rows.append(row._replace(last_outcome="fetched" if attempted else None))
+        rows.append(row._replace(was_asked=was_asked))
     found, _ = verdicts(rows, hosts, policy)
     chosen = [row for row in rows if found[row.url] == "selected"]
     per_host = Counter(row.host_key for row in chosen)

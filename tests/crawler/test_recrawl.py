@@ -182,6 +182,26 @@ def test_what_was_not_attempted_stays_as_it_was():
         assert after(state(retries=2), outcome_row, None, POLICY, NOW) == state(retries=2)
 
 
+@pytest.mark.parametrize(
+    ("outcome", "reason", "started_at", "is_asked"),
+    [
+        ("fetched", None, NOW, True),
+        ("gone", "http_404", NOW, True),
+        ("failed_retry", "http_503", NOW, True),
+        ("excluded", "noindex", NOW, True),
+        ("failed_retry", "dns_failure", None, False),
+        ("robots_denied", "robots_rule", None, False),
+        ("excluded", "excluded", None, False),
+        ("excluded", "private_address", NOW, False),
+        ("deferred", "robots_unreachable", None, False),
+    ],
+)
+def test_a_url_was_asked_once_a_request_for_it_was_sent(outcome, reason, started_at, is_asked):
+    settled = row(outcome, reason, started_at=started_at)
+    assert after(state(), settled, None, POLICY, NOW).was_asked is is_asked
+    assert after(state(was_asked=True), settled, None, POLICY, NOW).was_asked
+
+
 def test_excluded_urls_wait_longest():
     assert wait_days(state(), row("excluded", "noindex")) == 90
 
