@@ -9,6 +9,8 @@ ENGINE_FLAGS = frozenset(
     {"runner", "fetch_concurrency", "page_processes", "checkpoint_seconds", "lease_seconds"}
 )
 
+MOST_WARC_BYTES = 2_000_000_000
+
 
 class FlagError(ValueError):
     """A flag with a value that cannot be used; the text names the value and the remedy."""
@@ -62,6 +64,11 @@ class CrawlFlags:
         for name in NOT_NEGATIVE:
             if getattr(self, name) < 0:
                 raise FlagError(f"--{name} must be 0 or more, got {getattr(self, name)}")
+        if self.warc_max_bytes > MOST_WARC_BYTES:
+            raise FlagError(
+                f"--warc_max_bytes={self.warc_max_bytes} is too large: offsets are 32-bit in the captures table; "
+                f"give at most {MOST_WARC_BYTES}"
+            )
         if not 0.5 <= self.near_dup_threshold <= 1:
             raise FlagError(f"--near_dup_threshold must be from 0.5 to 1, got {self.near_dup_threshold}")
         if self.recrawl_max_days * 24 < self.recrawl_min_hours:

@@ -105,6 +105,7 @@ def test_a_crawl_of_a_newer_format_is_refused(tmp_path: Path) -> None:
         ("--round_minutes=0", "greater than 0"),
         ("--rounds=0", "greater than 0"),
         ("--near_dup_threshold=2", "0.5 to 1"),
+        ("--warc_max_bytes=3000000000", "32-bit"),
         ("--as_of=yesterday", "RFC 3339"),
         ("--as_of=2026-01-01T00:00:00", "RFC 3339"),
         ("--min_del=1", "unknown flag"),
