@@ -89,16 +89,6 @@ def check_shards(job: JobRequest, workers: int, flag: str) -> None:
         )
 
 
-def check_threads(job: JobRequest, values: Values, shards_a_process: int) -> None:
-    """Refuse fewer harness threads than the shards that one worker process is to run side by side."""
-    threads = values.get("number_of_worker_harness_threads")
-    if threads is not None and int(threads) < shards_a_process:
-        raise UsageError(
-            f"--number_of_worker_harness_threads={threads} is below the {shards_a_process} shards that one process "
-            f"runs at once: give {shards_a_process} or more, or fewer shards"
-        )
-
-
 def check_folder(job: JobRequest, where: str) -> None:
     """Refuse a crawl folder that workers elsewhere cannot see, unless it is said to be mounted there."""
     if job.crawl_is_local and not job.shared_filesystem:

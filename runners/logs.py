@@ -4,47 +4,28 @@ from __future__ import annotations
 
 import json
 import logging
-import re
 import sys
 
 OURS = ("connectors", "transforms", "pipelines", "runners")
 
+# What Beam warns about although it is as it should be: that a worker finds no main session, that it does not know
+# options of the submitting side, that a job server starts and ends.
+_NOISY = (
+    "apache_beam.runners.worker.sdk_worker_main",
+    "apache_beam.options.pipeline_options",
+    "apache_beam.utils.subprocess_server",
+)
+
+LEVELS = {**dict.fromkeys(OURS, "INFO"), **dict.fromkeys(_NOISY, "ERROR")}
+
 WORKER_LOGGING = (
     "--default_sdk_harness_log_level=WARNING",
-    f"--sdk_harness_log_level_overrides={json.dumps(dict.fromkeys(OURS, 'INFO'))}",
+    f"--sdk_harness_log_level_overrides={json.dumps(LEVELS)}",
 )
 """Beam arguments that give a worker elsewhere the same levels."""
 
-# A worker's entry as Beam's local runner logs it: the text form of its message.
-_RELAYED = re.compile(r'^severity: (?P<level>\w+)$.*^message: "(?P<text>.*)"$', re.MULTILINE | re.DOTALL)
-
-
-class _Lines(logging.Formatter):
-    """One line for each record: time, level, text; a worker's relayed entry becomes the line it was."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        relayed = _RELAYED.search(record.getMessage()) if record.name == "root" else None
-        if relayed:
-            record = logging.makeLogRecord(
-                {
-                    **record.__dict__,
-                    "msg": _unescaped(relayed["text"]),
-                    "args": (),
-                    "levelname": relayed["level"],
-                }
-            )
-        return super().format(record)
-
-
-def _unescaped(text: str) -> str:
-    return text.replace('\\"', '"').replace("\\'", "'").replace("\\n", "\n").replace("\\\\", "\\")
-
-
-def _is_wanted(record: logging.LogRecord) -> bool:
-    """Return whether a record is the crawl's own, a worker's, or a warning."""
-    if record.levelno >= logging.WARNING or record.name.partition(".")[0] in OURS:
-        return True
-    return record.name == "root" and _RELAYED.search(record.getMessage()) is not None
+# How the engines of this machine log an entry that a worker sent them: as the text of its message.
+_RELAYS = {"root": "", "apache_beam.runners.portability.local_job_service": "Worker: "}
 
 
 def start_logging() -> None:
@@ -57,3 +38,34 @@ def start_logging() -> None:
     handler.addFilter(_is_wanted)
     root.addHandler(handler)
     root.setLevel(logging.INFO)
+    for name in _NOISY:
+        logging.getLogger(name).setLevel(logging.ERROR)
+
+
+def _is_wanted(record: logging.LogRecord) -> bool:
+    """Return whether a record is the crawl's own, a worker's, or a warning. Workers choose what they send."""
+    if record.levelno >= logging.WARNING or record.name.partition(".")[0] in OURS:
+        return True
+    return _is_relayed(record)
+
+
+def _is_relayed(record: logging.LogRecord) -> bool:
+    prefix = _RELAYS.get(record.name)
+    return prefix is not None and record.getMessage().startswith(f"{prefix}severity: ")
+
+
+class _Lines(logging.Formatter):
+    """One line for each record; a worker's relayed entry becomes the line that it was."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        if not _is_relayed(record):
+            return super().format(record)
+        from apache_beam.portability.api import beam_fn_api_pb2
+        from google.protobuf import text_format
+
+        text = record.getMessage().removeprefix(_RELAYS[record.name])
+        try:
+            entry = text_format.Parse(text, beam_fn_api_pb2.LogEntry())
+        except text_format.ParseError:
+            return super().format(record)
+        return super().format(logging.makeLogRecord({**record.__dict__, "msg": entry.message, "args": ()}))

@@ -16,11 +16,7 @@ class Portable:
     name = "PortableRunner"
 
     def preset(self, job: JobRequest) -> list[str]:
-        """Return the worker environment: Beam's default is a container image, which this crawl has not got.
-
-        An embedded job service deals elements to as many workers as --direct_num_workers says; that number
-        follows --sdk_worker_parallelism, which is what other job servers read.
-        """
+        """Return the worker environment: Beam's default is a container image, which this crawl has not got."""
         arguments = []
         if not job.names("job_endpoint"):
             arguments.append(f"--job_endpoint={EMBEDDED}")
@@ -30,22 +26,19 @@ class Portable:
         return arguments
 
     def check(self, job: JobRequest, values: Values) -> None:
-        """Refuse workers that cannot reach this process or this disk."""
-        endpoint, environment = values["job_endpoint"], values["environment_type"]
+        """Refuse workers that cannot reach this process or this disk, and workers that would not be started."""
+        endpoint = values["job_endpoint"]
         check_workers(job, values, "--job_endpoint", endpoint, endpoint == EMBEDDED)
-        if endpoint == EMBEDDED and environment == LOOPBACK and whole(values, "direct_num_workers", 1) > 1:
+        if endpoint == EMBEDDED and whole(values, "direct_num_workers", 1) != 1:
             raise UsageError(
-                f"--direct_num_workers={values['direct_num_workers']} has no effect with --environment_type="
-                f"{LOOPBACK}: start a worker pool and give --environment_type={EXTERNAL} "
-                "--environment_config=HOST:PORT"
+                f"--direct_num_workers={values['direct_num_workers']} has no effect with --job_endpoint={EMBEDDED}, "
+                "which runs one worker: leave it out, or give --runner=FnApiRunner"
             )
-        check_shards(job, self.slots(job, values), "direct_num_workers")
+        check_shards(job, self.slots(job, values), "parallelism")
 
     def slots(self, job: JobRequest, values: Values) -> int:
-        """Return the worker processes of the job service."""
-        if values["job_endpoint"] == EMBEDDED:
-            return max(1, whole(values, "direct_num_workers", 1))
-        return max(1, whole(values, "parallelism", -1), whole(values, "sdk_worker_parallelism", 1))
+        """Return the worker slots of the job service; an embedded one runs a single worker."""
+        return max(1, whole(values, "parallelism", 1))
 
 
 def check_workers(job: JobRequest, values: Values, flag: str, master: str, is_here: bool) -> None:
