@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import secrets
+import shlex
 import sys
 import threading
 import time
@@ -14,9 +15,10 @@ from dataclasses import replace
 import apache_beam as beam
 
 from connectors import layout
-from connectors.clock import SystemClock
+from connectors.clock import Clock, SystemClock
 from connectors.faults import CrawlFolderError, Locked, LostRace
-from connectors.lease import LeaseKeeper, crawl_lease
+from connectors.files import StorageError
+from connectors.lease import Lease, LeaseKeeper, crawl_lease
 from connectors.rounds import CrawlFolder
 from connectors.stop import StopMarker, StopSignal
 from connectors.sweep import sweep
@@ -25,14 +27,15 @@ from pipelines.checks import check_contact
 from pipelines.progress import show_progress
 from runners import engines
 from runners.logs import start_logging
-from runners.options import EXIT_DONE, EXIT_FAILED, EXIT_LOCKED, UsageError, format_instant
+from runners.options import EXIT_DONE, EXIT_FAILED, format_instant
+from runners.quiet import unlogged
 from runners.round_options import RoundCommand
 from schemas.crawl import CrawlIdentity
 from schemas.flags import ENGINE_FLAGS, CrawlFlags
 from schemas.manifest import Manifest
 from schemas.round import RoundPlan, RoundSpec
 from transforms.remaining import remaining_seconds
-from transforms.view import RoundView, read_plan
+from transforms.view import RoundStopped, RoundView, read_plan
 
 Build = Callable[[beam.Pipeline, RoundSpec, RoundPlan | None], None]
 
@@ -49,25 +52,27 @@ def run_rounds(command: RoundCommand, build: Build) -> int:
         print(engines.dump(options))
         return EXIT_DONE
     try:
-        folder = CrawlFolder.at(command.crawl)
-        identity = folder.identity()
-        check_contact(folder, command.flags)
-    except CrawlFolderError as error:
-        raise UsageError(str(error)) from error
+        return _run_locked(command, options, build)
+    except (CrawlFolderError, Locked, LostRace, RoundFailed, StorageError) as error:
+        sys.stderr.write(f"round: {' '.join(str(error).split())}\n")
+        return getattr(error, "exit_code", EXIT_FAILED)
+
+
+def _run_locked(
+    command: RoundCommand, options: beam.options.pipeline_options.PipelineOptions, build: Build
+) -> int:
+    folder = CrawlFolder.at(command.crawl)
+    identity = folder.identity()
+    check_contact(folder, command.flags)
     clock = SystemClock()
     lease = crawl_lease(folder, clock, command.flags.lease_seconds)
     try:
         with StopSignal() as stop:
             lease.acquire(stop=stop.event)
             driver = RoundDriver(folder, identity, command, options, build, stop)
-            with LeaseKeeper(lease, driver.progress, clock) as driver.keeper:
+            with LeaseKeeper(lease, driver.progress, clock) as keeper:
+                driver.hold(lease, keeper, clock)
                 return driver.run()
-    except (Locked, LostRace) as error:
-        sys.stderr.write(f"round: {error}\n")
-        return EXIT_LOCKED
-    except RoundFailed as error:
-        sys.stderr.write(f"round: {error}\n")
-        return EXIT_FAILED
     finally:
         lease.release()
 
@@ -86,8 +91,14 @@ class RoundDriver:
     ) -> None:
         self.folder, self.identity, self.command = folder, identity, command
         self.options, self.build, self.stop = options, build, stop
-        self.keeper: LeaseKeeper | None = None
         self.round = 0
+        self._lost = threading.Event()
+        self._holds: Callable[[], bool] = lambda: True
+
+    def hold(self, lease: Lease, keeper: LeaseKeeper, clock: Clock) -> None:
+        """Go by this lease on the crawl, kept by ``keeper``: once it is lost, nothing more is done."""
+        self._lost = keeper.lost
+        self._holds = lambda: lease.holds(clock.monotonic(), 0.0)
 
     def progress(self) -> dict[str, int]:
         """Return what the crawl's lease says to others: the round in hand, 0 between rounds."""
@@ -97,12 +108,20 @@ class RoundDriver:
         """Run up to ``--rounds`` rounds; stop early when nothing is due."""
         self._finish_publication()
         for number in range(self.command.rounds):
+            self._stay()
             run_id = self._run_id(number)
             if self.command.run_id is not None and self.folder.round_of_run(run_id) is not None:
                 print(f"already done: {run_id}")
             elif not self._run_one(run_id):
                 break
         return EXIT_DONE
+
+    def _stay(self) -> None:
+        """Raise when no further round may begin here."""
+        if self._lost.is_set():
+            raise Locked(f"{self.folder.root}: another run has taken this crawl over")
+        if self.stop.requested:
+            raise RoundFailed(f"stopped between two rounds; to go on: {_command_line()}")
 
     def _run_id(self, number: int) -> str:
         given = self.command.run_id
@@ -135,7 +154,7 @@ class RoundDriver:
             self._say_next_due(view)
             return False
         self._publish(manifest)
-        sweep(self.folder)
+        sweep(self.folder, holds=self._holds)
         print(summary.text(self.folder, manifest, time.monotonic() - started), flush=True)
         return True
 
@@ -184,14 +203,19 @@ class RoundDriver:
         self.build(pipeline, spec, plan)
         self.round = spec.round
         try:
-            with self._relaying_stop(spec), show_progress(self.folder, spec):
+            with self._relaying_stop(spec), show_progress(self.folder, spec), unlogged(RoundStopped):
                 pipeline.run().wait_until_finish()
         except (Locked, LostRace):
             raise
         except Exception as error:
+            if self._lost.is_set():
+                raise Locked(
+                    f"round {spec.round} goes on elsewhere: another run has taken it over"
+                ) from error
             if self.stop.requested:
                 raise RoundFailed(self._resume_line(spec, "was stopped")) from error
-            logging.getLogger(__name__).exception("the job of round %d failed", spec.round)
+            if not isinstance(error, CrawlFolderError | StorageError):
+                logging.getLogger(__name__).exception("the job of round %d failed", spec.round)
             if self.folder.newest_round() >= spec.round:
                 return  # Committed all the same: by this job before its engine failed, or by another run.
             raise RoundFailed(self._resume_line(spec, f"failed: {_last_line(error)}")) from error
@@ -204,7 +228,7 @@ class RoundDriver:
 
         def relay() -> None:
             while not done.wait(0.2):
-                lost = self.keeper is not None and self.keeper.lost.is_set()
+                lost = self._lost.is_set()
                 if self.stop.requested or lost:
                     marker.request("lease lost" if lost else self.stop.signal_name or "signal", time.time())
                     return
@@ -228,8 +252,7 @@ class RoundDriver:
         raise RoundFailed(self._resume_line(spec, "ended without a manifest"))
 
     def _resume_line(self, spec: RoundSpec, what: str) -> str:
-        arguments = " ".join(sys.argv[1:])
-        return f"round {spec.round} {what} and is not committed; to resume: python -m pipelines.round {arguments}"
+        return f"round {spec.round} {what} and is not committed; to resume: {_command_line()}"
 
     @staticmethod
     def _say_next_due(view: RoundView) -> None:
@@ -237,6 +260,10 @@ class RoundDriver:
         print(
             f"next due: {format_instant(at)}" if at is not None else "next due: never (the frontier is empty)"
         )
+
+
+def _command_line() -> str:
+    return f"python -m pipelines.round {shlex.join(sys.argv[1:])}"
 
 
 def _last_line(error: BaseException) -> str:
