@@ -26,6 +26,8 @@ _STATUS_OF = {
     "gone": UrlStatus.GONE,
 }
 _VISITED = frozenset({"fetched", "not_modified", "redirected", "duplicate"})
+IN_GOOD_ORDER = frozenset(_STATUS_OF[outcome] for outcome in _VISITED)
+"""How a URL stands whose next visit follows from its worth and its changes."""
 
 
 @dataclass(frozen=True, slots=True)

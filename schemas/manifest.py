@@ -36,7 +36,11 @@ class Counter(NamedTuple):
 
 @dataclass(frozen=True)
 class Manifest:
-    """A committed round: everything that is real in the crawl folder after it."""
+    """A committed round: everything that is real in the crawl folder after it.
+
+    ``revisit_cells`` counts the crawl's pages by worth and change rate, ``round_interval_seconds`` is the mean time
+    between its rounds: from both follows what a visit costs in the next.
+    """
 
     format_version: int
     round: int
@@ -52,3 +56,5 @@ class Manifest:
     counters: dict[str, int]
     injected: list[str]
     files: list[FileEntry] = field(default_factory=list)
+    revisit_cells: dict[str, int] = field(default_factory=dict)
+    round_interval_seconds: float | None = None

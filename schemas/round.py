@@ -158,7 +158,7 @@ class PartitionPart(NamedTuple):
 
 
 class Tally(NamedTuple):
-    """A count for the manifest. ``group`` is outcome, left_out or counter; names may hold a slash."""
+    """A count for the manifest. ``group`` is outcome, revisits or counter; names may hold a slash."""
 
     group: str
     name: str

@@ -14,6 +14,7 @@ from connectors.files import digest_of
 from schemas.manifest import FORMAT_VERSION, FileEntry, Manifest
 from schemas.round import RoundSpec, Tally
 from transforms import coders  # noqa: F401  (registers the row coders)
+from transforms.revisits import revisit_cells, round_interval_seconds
 from transforms.view import RoundView, open_view
 
 PER_ROUND_TABLES = frozenset({*layout.TABLES, "warc", "index"})
@@ -65,7 +66,7 @@ def manifest_of_round(
     plan = view.plan
     kept = [entry for entry in _carried(view) if entry.path not in replaced]
     current = [*_state_documents(view), *files]
-    groups: dict[str, dict[str, int]] = {"outcome": {}, "counter": {}}
+    groups: dict[str, dict[str, int]] = {"outcome": {}, "counter": {}, "revisits": {}}
     for tally in tallies:
         groups[tally.group][tally.name] = tally.value
     outcomes: dict[str, dict[str, int]] = defaultdict(dict)
@@ -87,6 +88,8 @@ def manifest_of_round(
         counters=dict(sorted(groups["counter"].items())),
         injected=[*(view.parent.injected if view.parent else []), *plan.injected],
         files=sorted([*kept, *current], key=lambda entry: entry.path),
+        revisit_cells=revisit_cells(view, groups["revisits"]),
+        round_interval_seconds=round_interval_seconds(view),
     )
 
 

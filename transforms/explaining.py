@@ -24,8 +24,8 @@ from schemas.state import HostState, UrlStatus
 from transforms.crawl_now import CrawlNow, instant
 from transforms.decisions import ROBOTS, WARC_COLUMNS, Decisions
 from transforms.next_visit import next_visit
-from transforms.partition_update import recrawl_policy
 from transforms.plan_inputs import PlanRow, plan_row
+from transforms.revisits import recrawl_policy
 from transforms.rules_now import operator_rules, refusal, robots_state, robots_verdict
 from transforms.state_tables import HOSTS, known_hosts
 

@@ -7,14 +7,18 @@ from typing import Any
 from connectors.calendar_lookup import Standing
 from crawler.freshness import change_rate
 from crawler.ranks import DAY_SECONDS
-from crawler.recrawl import HOUR_SECONDS, RecrawlPolicy, importance, interval_seconds, jitter_of
+from crawler.recrawl import (
+    HOUR_SECONDS,
+    IN_GOOD_ORDER,
+    RecrawlPolicy,
+    importance,
+    interval_seconds,
+    jitter_of,
+)
 from schemas.state import HostState, RobotsState, UrlState, UrlStatus
 from transforms.crawl_now import instant
 
 _PAUSES = frozenset({"http_408", "http_425", "http_429", "http_503"})
-_IN_GOOD_ORDER = frozenset(
-    {UrlStatus.FETCHED, UrlStatus.NOT_MODIFIED, UrlStatus.REDIRECTED, UrlStatus.DUPLICATE}
-)
 
 
 def next_visit(
@@ -51,7 +55,7 @@ def _recrawl(state: UrlState, policy: RecrawlPolicy) -> dict[str, Any]:
     """Return the URL's history of changes and the interval that follows from it."""
     span_seconds = (state.last_visit_at or 0.0) - (state.first_visit_at or 0.0)
     rate = change_rate(state.visits, state.changes, span_seconds, policy.prior_rate)
-    in_order = state.status in _IN_GOOD_ORDER
+    in_order = state.status in IN_GOOD_ORDER
     return {
         "visits": state.visits,
         "changes": state.changes,

@@ -14,8 +14,9 @@ from connectors import calendar, parts
 from connectors.rows import row_schema, rows_to_table, table_to_rows
 from connectors.slots import deal_tiers
 from crawler.budgets import round_quota
+from crawler.price import change_of_cells
 from crawler.ranks import within_cut
-from crawler.recrawl import RecrawlPolicy, after
+from crawler.recrawl import after
 from crawler.urls import authority_of, host_of, registered_domain
 from schemas.fetch import OutcomeRow
 from schemas.round import DueRef, PartitionPart
@@ -24,22 +25,11 @@ from transforms import planning, records
 from transforms.compaction import Written, add_run
 from transforms.gate_index import SKETCHES, index_update
 from transforms.hosts import HostUpdate
+from transforms.revisits import FIRST_ASKED, recrawl_policy
 from transforms.state_tables import HOSTS, ROBOTS, host_columns, robots_columns
 from transforms.view import RoundView
 
 Key = tuple[int, int]
-
-
-def recrawl_policy(view: RoundView) -> RecrawlPolicy:
-    """Return the bounds of revisits that the round's flags ask for."""
-    flags = view.spec.flags
-    return RecrawlPolicy(
-        recrawl_min_hours=flags.recrawl_min_hours,
-        recrawl_max_days=flags.recrawl_max_days,
-        first_interval_days=min(30.0, flags.recrawl_max_days),
-        max_retries=flags.max_retries,
-        robots_ttl_hours=flags.robots_ttl_hours,
-    )
 
 
 class PartitionUpdate:
@@ -57,6 +47,7 @@ class PartitionUpdate:
         self.robots = self._rows(given, "robots", RobotsState)
         self.expiry = {state.authority: state.expires_at for state in self.robots}
         self.states: dict[Key, UrlState] = {}
+        self.known_before: list[UrlState] = []
         self.removed: list[dict[str, object]] = []
         self.left: list[Key] = []
         self.sketches = [
@@ -84,6 +75,8 @@ class PartitionUpdate:
         written = self._write_calendar(left, _without(later, hops))
         host_run = add_run(self.view, HOSTS, self.partition, self._host_rows())
         robots_run = add_run(self.view, ROBOTS, self.partition, self._robots_rows())
+        for name, change in change_of_cells(self.known_before, self.states.values(), self.policy).items():
+            self.counts["revisits", name] = change
         kept = index_update(self.sketches, self.left, self.view.spec.partitions)
         sketch_run = add_run(self.view, SKETCHES, self.partition, kept)
         tables = [entry for entry in self._write_tables() if entry is not None]
@@ -166,6 +159,8 @@ class PartitionUpdate:
         state = _with_content(before, state, row)
         if state.was_asked and not before.was_asked:
             self.hosts.count_first(row.host_key)
+            self.counts["counter", FIRST_ASKED] += 1
+        self.known_before.append(before)
         if before.in_pages and not state.in_pages:
             reason = row.reason or row.outcome
             self.removed.append({"url": row.url, "reason": reason, "removed_at": spec.as_of})
