@@ -83,7 +83,7 @@ def spread(numbers: Keys, shares: int) -> Keys:
 
 
 def _bits(shares: int) -> int:
-    bits = shares.bit_length() - 1
+    bits = max(0, shares.bit_length() - 1)
     if shares != 1 << bits:
         raise ValueError(f"shares must be a power of two, got {shares}")
     return bits

@@ -22,12 +22,11 @@ import pyarrow as pa
 from connectors import parts, runs
 from connectors.files import Storage, open_storage
 from connectors.rounds import CrawlFolder
-from connectors.rows import row_schema
 from crawler.fingerprints import buckets, digest_keys, page_ids, share_of
 from crawler.ranks import mix
 from schemas.manifest import FileEntry
-from schemas.page import SketchRow
-from schemas.round import ParsedRef
+from schemas.round import ParsedRef, VerdictRef
+from tests.benchmarks.gate_pages import Pages, band_hashes, kept_table, sketch_table
 from tests.fakes.gate_rounds import GateCrawl, run_stages
 from transforms.gate_index import BANDS, DIGESTS, SKETCHES, sketch_rows
 from transforms.gate_parts import tasks_for
@@ -37,53 +36,7 @@ PARTITIONS = 64
 STORED = 1_000_000
 NEW = 100_000
 EXACT_SHARE, NEAR_SHARE = 0.15, 0.14
-PAGES_A_HOST = 50
 PIECE = 200_000
-_SECTIONS = ("news", "product", "blog", "archive", "wiki", "forum/thread", "en/article", "item")
-
-
-class Pages:
-    """Pages by number: everything about one is a hash of its number, so that none need be remembered."""
-
-    def __init__(self, numbers: np.ndarray, texts: np.ndarray | None = None) -> None:
-        self.numbers = numbers.astype(np.uint64)
-        self.texts = self.numbers if texts is None else texts.astype(np.uint64)
-        self.host_keys = mix(self.numbers // np.uint64(PAGES_A_HOST) + np.uint64(1 << 40))
-        self.url_keys = mix(self.numbers + np.uint64(1 << 41))
-
-    def urls(self) -> list[str]:
-        """Return URLs of about 60 characters."""
-        return [
-            f"https://www.site-{n // PAGES_A_HOST:x}.example/{_SECTIONS[n % 8]}/{n * 2654435761 % 2**32:x}/page-{n}.html"
-            for n in self.numbers.tolist()
-        ]
-
-    def digests(self) -> np.ndarray:
-        """Return the text digests as rows of 16 bytes."""
-        halves = [mix(self.texts + np.uint64(1 << 42)), mix(self.texts + np.uint64(1 << 43))]
-        return np.stack(halves, axis=1).astype(">u8").view(np.uint8)
-
-    def signatures(self) -> np.ndarray:
-        """Return the signatures as rows of 64 bytes."""
-        places = self.texts[:, None] * np.uint64(8) + np.arange(8, dtype=np.uint64)
-        return np.ascontiguousarray(mix(places + np.uint64(1 << 44))).view(np.uint8)
-
-    def bands(self) -> np.ndarray:
-        """Return the 16 band hashes of each page; the n-th band of all pages lies in partition n mod 64."""
-        return band_hashes(self.texts[:, None] * np.uint64(16) + np.arange(16, dtype=np.uint64))
-
-
-def band_hashes(numbers: np.ndarray) -> np.ndarray:
-    """Return the hash of the n-th band of all pages: its first six bits are n's last."""
-    return numbers << np.uint64(58) | mix(numbers + np.uint64(1 << 45)) >> np.uint64(6)
-
-
-def as_binary(rows: np.ndarray) -> pa.Array:
-    """Return the rows of a matrix of bytes as byte strings."""
-    fixed = pa.FixedSizeBinaryArray.from_buffers(
-        pa.binary(rows.shape[1]), len(rows), [None, pa.py_buffer(np.ascontiguousarray(rows))]
-    )
-    return fixed.cast(pa.binary())
 
 
 def make_index(folder: Path, stored: int) -> list[FileEntry]:
@@ -112,19 +65,6 @@ def make_index(folder: Path, stored: int) -> list[FileEntry]:
     return entries
 
 
-def kept_table(pages: Pages) -> pa.Table:
-    """Return pages as rows of KeptRow."""
-    return pa.table(
-        {
-            "host_key": pa.array(pages.host_keys),
-            "url_key": pa.array(pages.url_keys),
-            "url": pages.urls(),
-            "digest": as_binary(pages.digests()[:, 8:]),
-            "signature": as_binary(pages.signatures()),
-        }
-    )
-
-
 def new_sketches(stored: int, count: int) -> Iterator[pa.Table]:
     """Yield sketches of new pages: some with the text of an earlier page, some with one like it."""
     rng = np.random.default_rng(1)
@@ -141,25 +81,14 @@ def new_sketches(stored: int, count: int) -> Iterator[pa.Table]:
         yield sketch_table(pages, digests, signatures, bands)
 
 
-def sketch_table(pages: Pages, digests: np.ndarray, signatures: np.ndarray, bands: np.ndarray) -> pa.Table:
-    """Return pages as rows of SketchRow."""
-    count, urls = len(pages.numbers), pages.urls()
-    columns = {
-        "host_key": pa.array(pages.host_keys),
-        "url_key": pa.array(pages.url_keys),
-        "url": urls,
-        "surt_key": urls,
-        "registered_domain": [url.split("/")[2].removeprefix("www.") for url in urls],
-        "depth": [1] * count,
-        "canonical_url": pa.nulls(count, pa.string()),
-        "text_digest": as_binary(digests),
-        "words": [600] * count,
-        "signature": as_binary(signatures),
-        "bands": pa.ListArray.from_arrays(
-            np.arange(count + 1, dtype=np.int32) * 16, pa.array(bands.ravel(), pa.uint64())
-        ),
-    }
-    return pa.table(columns).select(row_schema(SketchRow).names).cast(row_schema(SketchRow))
+def copies(count: int, is_exact: bool) -> pa.Table:
+    """Return sketches of copies of one boilerplate page; if not exact, each says something of its own."""
+    pages = Pages(np.arange(count), np.zeros(count))
+    digests, signatures = pages.digests(), pages.signatures().copy()
+    if not is_exact:
+        digests = Pages(np.arange(count)).digests()
+        signatures[:, :4] = Pages(np.arange(count)).signatures()[:, :4]
+    return sketch_table(pages, digests, signatures, pages.bands())
 
 
 def gate_on(folder: Path, entries: list[FileEntry]) -> tuple[GateView, GateCrawl]:
@@ -175,11 +104,7 @@ def measure_gate(folder: Path, stored: int, count: int) -> dict[str, float]:
     """Return seconds and peak memory of a round's gate, and of the probes alone; for a fresh process."""
     entries = make_index(folder, stored) if stored else []
     view, _ = gate_on(folder, entries)
-    refs = []
-    for number, table in enumerate(new_sketches(stored, count)):
-        path = view.work_path(f"sketches-{number}")
-        parts.write_table(view.storage, path, table)
-        refs.append(ParsedRef(f"{number:04d}-000001", "", "", path, len(table), "", ""))
+    refs = [parsed_ref(view, number, table) for number, table in enumerate(new_sketches(stored, count))]
     before = peak_mb()
     wall, busy = time.perf_counter(), time.process_time()
     items = run_stages(view, tasks_for(count, PARTITIONS), refs)
@@ -188,9 +113,41 @@ def measure_gate(folder: Path, stored: int, count: int) -> dict[str, float]:
         "gate_cpu_seconds": time.process_time() - busy,
         "gate_peak_mb": peak_mb(),
         "gate_grown_mb": peak_mb() - before,
-        "verdicts": sum(item.rows for item in items if type(item).__name__ == "VerdictRef"),
+        "verdicts": sum(item.rows for item in items if isinstance(item, VerdictRef)),
     }
     return {**figures, **measure_probe(view.storage, entries, stored, count)}
+
+
+def parsed_ref(view: GateView, number: int, table: pa.Table) -> ParsedRef:
+    """Return sketches as a parsed segment."""
+    path = view.work_path(f"sketches-{number}")
+    parts.write_table(view.storage, path, table)
+    return ParsedRef(f"{number:04d}-000001", "", "", path, len(table), "", "")
+
+
+def measure_copies(count: int, is_exact: bool) -> tuple[float, int]:
+    """Return the CPU seconds of a gate that meets copies of one page, and how many stay."""
+    with tempfile.TemporaryDirectory() as folder:
+        view, _ = gate_on(Path(folder), [])
+        ref = parsed_ref(view, 0, copies(count, is_exact))
+        began = time.process_time()
+        items = run_stages(view, tasks_for(count, PARTITIONS), [ref])
+        seconds = time.process_time() - began
+        return seconds, count - sum(item.rows for item in items if isinstance(item, VerdictRef))
+
+
+def copies_figures(count: int) -> dict[str, float]:
+    """Return how time grows with the copies of one page, and what stays of them."""
+    figures: dict[str, float] = {}
+    for name, is_exact in (("exact", True), ("near", False)):
+        half, _ = measure_copies(count // 2, is_exact)
+        seconds, left = measure_copies(count, is_exact)
+        figures |= {
+            f"{name}_copies_cpu_seconds": seconds,
+            f"{name}_copies_seconds_over_those_of_half": seconds / half,
+            f"{name}_copies_that_stay": left,
+        }
+    return figures
 
 
 def measure_probe(storage: Storage, entries: list[FileEntry], stored: int, count: int) -> dict[str, float]:
@@ -270,8 +227,10 @@ def run(stored: int = STORED, count: int = NEW) -> dict[str, float]:
         **whole,
         "gate_seconds_without_index": none["gate_seconds"],
         "gate_pages_per_second_without_index": count / none["gate_seconds"],
-        "probe_seconds_at_half_the_index": half["probe_seconds"],
+        "gate_grown_mb_without_index": none["gate_grown_mb"],
+        "probe_cpu_seconds_at_half_the_index": half["probe_cpu_seconds"],
         **bytes_over_rounds(),
+        **copies_figures(count),
     }
 
 
