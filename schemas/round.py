@@ -157,6 +157,21 @@ class PartitionPart(NamedTuple):
     rows: int
 
 
+class FileRow(NamedTuple):
+    """A FileEntry between two steps: its keys are 16 hex digits, for the whole numbers of a row are signed."""
+
+    path: str
+    staged_path: str
+    table: str
+    partition: int
+    level: int
+    rows: int
+    bytes: int
+    digest: str
+    min_key: str
+    max_key: str
+
+
 class Tally(NamedTuple):
     """A count for the manifest. ``group`` is outcome, revisits or counter; names may hold a slash."""
 

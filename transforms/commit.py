@@ -12,11 +12,13 @@ import apache_beam as beam
 from connectors import layout
 from connectors.files import digest_of
 from schemas.manifest import FORMAT_VERSION, FileEntry, Manifest
-from schemas.round import RoundSpec, Tally
-from transforms import coders  # noqa: F401  (registers the row coders)
+from schemas.round import FileRow, RoundSpec, Tally
+from transforms import coders
+from transforms.grouping import GroupKinds, Kinds, Tagged
 from transforms.revisits import revisit_cells, round_interval_seconds
 from transforms.view import RoundView, open_view
 
+KINDS = Kinds(files=FileRow, replaced=str, tallies=Tally)
 PER_ROUND_TABLES = frozenset({*layout.TABLES, "warc", "index"})
 
 
@@ -36,26 +38,35 @@ class CommitRound(beam.PTransform):
         """Bring everything to one place, then write the manifest."""
         files, replaced, tallies = inputs
         keyed = {
-            "files": files | "KeyFiles" >> beam.Map(lambda entry: (0, entry)),
-            "replaced": replaced | "KeyReplaced" >> beam.Map(lambda path: (0, path)),
+            "files": files
+            | "KeyFiles" >> beam.Map(lambda row: (0, row)).with_output_types(tuple[int, FileRow]),
+            "replaced": replaced
+            | "KeyReplaced" >> beam.Map(lambda path: (0, path)).with_output_types(tuple[int, str]),
             "tallies": tallies
-            | "KeyTallies" >> beam.Map(lambda tally: ((tally.group, tally.name), tally.value))
-            | "SumTallies" >> beam.CombinePerKey(sum)
-            | "KeySums" >> beam.MapTuple(lambda names, value: (0, Tally(*names, value))),
+            | "KeyTallies" >> beam.Map(_keyed_tally).with_output_types(tuple[tuple[str, str], int])
+            | "ByName" >> beam.GroupByKey()
+            | "SumTallies"
+            >> beam.MapTuple(lambda names, values: (0, Tally(*names, sum(values)))).with_output_types(
+                tuple[int, Tally]
+            ),
         }
-        return keyed | "Gather" >> beam.CoGroupByKey() | "Commit" >> beam.ParDo(_Commit(self.spec))
+        commit = beam.ParDo(_Commit(self.spec)).with_output_types(int)
+        return keyed | "Gather" >> GroupKinds(KINDS, int) | "Commit" >> commit
+
+
+def _keyed_tally(tally: Tally) -> tuple[tuple[str, str], int]:
+    return (tally.group, tally.name), tally.value
 
 
 class _Commit(beam.DoFn):
     def __init__(self, spec: RoundSpec) -> None:
         self.spec = spec
 
-    def process(self, element: tuple[int, dict[str, Iterable]]) -> Iterator[int]:
-        _, groups = element
+    def process(self, element: tuple[int, Iterable[Tagged]]) -> Iterator[int]:
+        groups = KINDS.opened(element[1])
         view = open_view(self.spec)
-        manifest = manifest_of_round(
-            view, list(groups["files"]), set(groups["replaced"]), list(groups["tallies"])
-        )
+        files = [coders.file_entry(row) for row in groups["files"]]
+        manifest = manifest_of_round(view, files, set(groups["replaced"]), groups["tallies"])
         yield view.folder.commit_manifest(manifest).round
 
 

@@ -8,8 +8,8 @@ from typing import NamedTuple
 import apache_beam as beam
 
 from schemas.manifest import FileEntry
-from schemas.round import ParsedRef, PartitionPart, RoundSpec, Tally, VerdictRef
-from transforms import coders  # noqa: F401  (registers the row coders)
+from schemas.round import FileRow, ParsedRef, PartitionPart, RoundSpec, Tally, VerdictRef
+from transforms import coders
 from transforms.gate_buckets import index_buckets, match_buckets
 from transforms.gate_clusters import file_verdicts, label_clusters, resolve_clusters
 from transforms.gate_pages import admit_pages, deal_docs, verify_matches
@@ -22,7 +22,7 @@ Step = Callable[[GateView, Task, Given], Iterator[object]]
 _OUTPUTS = {
     VerdictRef: "verdicts",
     PartitionPart: "sketches",
-    FileEntry: "files",
+    FileRow: "files",
     str: "replaced",
     Tally: "tallies",
 }
@@ -112,21 +112,29 @@ class CompareSketches(beam.PTransform):
             told.sketches,
             (told.files, index.files) | "IndexFiles" >> beam.Flatten(),
             (told.replaced, index.replaced) | "IndexReplaced" >> beam.Flatten(),
-            filed.tallies,
+            (filed.tallies, index.tallies) | "GateTallies" >> beam.Flatten(),
         )
 
     def _docs(self, parsed: beam.PCollection) -> beam.PCollection:
+        partitions = self.spec.partitions
         tasks = (
             parsed
-            | "CountSketches" >> beam.Map(lambda ref: ref.sketches)
-            | "SumSketches" >> beam.CombineGlobally(sum)
-            | "Tasks" >> beam.Map(tasks_for, self.spec.partitions)
+            | "CountSketches" >> beam.Map(lambda ref: (0, ref.sketches)).with_output_types(tuple[int, int])
+            | "InOnePlace" >> beam.GroupByKey()
+            | "Tasks"
+            >> beam.MapTuple(lambda _, counts: tasks_for(sum(counts), partitions)).with_output_types(int)
         )
         return (
             parsed
-            | "KeyShards" >> beam.Map(lambda ref: (ref.segment.rpartition("-")[0], ref))
+            | "KeyShards"
+            >> beam.Map(lambda ref: (ref.segment.rpartition("-")[0], ref)).with_output_types(
+                tuple[str, ParsedRef]
+            )
             | "ByShard" >> beam.GroupByKey()
-            | "DealDocs" >> beam.ParDo(_DealDocs(self.spec), beam.pvalue.AsSingleton(tasks))
+            | "DealDocs"
+            >> beam.ParDo(
+                _DealDocs(self.spec), beam.pvalue.AsSingleton(tasks, default_value=1)
+            ).with_output_types(GatePart)
         )
 
     def _run(self, stage: Stage, sources: list[beam.PCollection]) -> beam.pvalue.DoOutputsTuple:
@@ -136,10 +144,15 @@ class CompareSketches(beam.PTransform):
             sources
             | f"{stage.name}Parts" >> beam.Flatten()
             | f"{stage.name}Kinds" >> beam.Filter(lambda part: part.kind in takes)
-            | f"{stage.name}Key" >> beam.Map(lambda part: ((part.tasks, part.task), part))
+            | f"{stage.name}Key"
+            >> beam.Map(lambda part: ((part.tasks, part.task), part)).with_output_types(
+                tuple[tuple[int, int], GatePart]
+            )
             | f"{stage.name}ByTask" >> beam.GroupByKey()
             | stage.name
-            >> beam.ParDo(_Task(self.spec, stage.run)).with_outputs(*_OUTPUTS.values(), main="parts")
+            >> beam.ParDo(_Task(self.spec, stage.run))
+            .with_output_types(GatePart, **{tag: kind for kind, tag in _OUTPUTS.items()})
+            .with_outputs(*_OUTPUTS.values(), main="parts")
         )
 
 
@@ -159,5 +172,6 @@ class _Task(beam.DoFn):
         (tasks, number), parts = element
         view = open_gate(self.spec)
         for item in self.step(view, Task(tasks, number), Given(view, parts)):
+            item = coders.file_row(item) if isinstance(item, FileEntry) else item
             tag = _OUTPUTS.get(type(item))
             yield item if tag is None else beam.pvalue.TaggedOutput(tag, item)

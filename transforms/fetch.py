@@ -29,7 +29,11 @@ class FetchShards(beam.PTransform):
 
     def expand(self, shards: beam.PCollection) -> beam.PCollection:
         """Spread the shards over the workers, then fetch each."""
-        return shards | "SpreadShards" >> beam.Reshuffle() | "Fetch" >> beam.ParDo(_Fetch(self.spec))
+        return (
+            shards
+            | "SpreadShards" >> beam.Reshuffle()
+            | "Fetch" >> beam.ParDo(_Fetch(self.spec)).with_output_types(SegmentRef)
+        )
 
 
 class _Fetch(beam.DoFn):

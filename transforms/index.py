@@ -13,8 +13,8 @@ import apache_beam as beam
 from connectors import cdxj, layout
 from connectors.files import digest_of
 from schemas.manifest import FileEntry
-from schemas.round import RoundSpec, SegmentRef
-from transforms import coders  # noqa: F401  (registers the row coders)
+from schemas.round import FileRow, RoundSpec, SegmentRef
+from transforms import coders
 from transforms.view import RoundView, open_view
 
 
@@ -37,10 +37,13 @@ class IndexCaptures(beam.PTransform):
 
     def expand(self, segments: beam.PCollection) -> Indexed:
         """Name the WARC files; merge the index rows of each subset."""
-        read = segments | "ReadJournal" >> beam.ParDo(_ReadJournal(self.spec)).with_outputs(
-            "index", main="files"
+        read = segments | "ReadJournal" >> (
+            beam.ParDo(_ReadJournal(self.spec))
+            .with_output_types(FileRow, index=tuple[str, str])
+            .with_outputs("index", main="files")
         )
-        merged = read.index | "BySubset" >> beam.GroupByKey() | "MergeIndex" >> beam.ParDo(_Merge(self.spec))
+        merge = beam.ParDo(_Merge(self.spec)).with_output_types(FileRow)
+        merged = read.index | "BySubset" >> beam.GroupByKey() | "MergeIndex" >> merge
         return Indexed((read.files, merged) | "WarcAndIndex" >> beam.Flatten())
 
 
@@ -51,7 +54,7 @@ class _ReadJournal(beam.DoFn):
     def process(self, segment: SegmentRef) -> Iterator[object]:
         entry = open_view(self.spec).journal(segment.shard).read(segment.segment)
         for warc in entry.warcs:
-            yield warc
+            yield coders.file_row(warc)
             subset = warc.path.split("/")[2]
             yield beam.pvalue.TaggedOutput("index", (subset, entry.cdxj[warc.path]))
 
@@ -60,9 +63,9 @@ class _Merge(beam.DoFn):
     def __init__(self, spec: RoundSpec) -> None:
         self.spec = spec
 
-    def process(self, element: tuple[str, Iterable[str]]) -> Iterator[FileEntry]:
+    def process(self, element: tuple[str, Iterable[str]]) -> Iterator[FileRow]:
         subset, paths = element
-        yield merge_index(open_view(self.spec), subset, sorted(paths))
+        yield coders.file_row(merge_index(open_view(self.spec), subset, sorted(paths)))
 
 
 def merge_index(view: RoundView, subset: str, paths: list[str]) -> FileEntry:

@@ -37,7 +37,11 @@ class ParseSegments(beam.PTransform):
 
     def expand(self, segments: beam.PCollection) -> beam.PCollection:
         """Spread the segments over the workers, then parse each."""
-        return segments | "SpreadSegments" >> beam.Reshuffle() | "Parse" >> beam.ParDo(_Parse(self.spec))
+        return (
+            segments
+            | "SpreadSegments" >> beam.Reshuffle()
+            | "Parse" >> beam.ParDo(_Parse(self.spec)).with_output_types(ParsedRef)
+        )
 
 
 class _Parse(beam.DoFn):

@@ -48,15 +48,18 @@ class PlanRound(beam.PTransform):
             dues = (
                 begin
                 | "Round" >> beam.Create([self.spec.round])
-                | "AbsorbSeeds" >> beam.ParDo(_Absorb(self.spec))
+                | "AbsorbSeeds" >> beam.ParDo(_Absorb(self.spec)).with_output_types(SeedPart)
                 | "SpreadPartitions" >> beam.Reshuffle()
-                | "SelectDue" >> beam.ParDo(_SelectDue(self.spec))
+                | "SelectDue" >> beam.ParDo(_SelectDue(self.spec)).with_output_types(DueRef)
                 | "OnePlan" >> beam.Map(lambda due: (0, due)).with_output_types(tuple[int, DueRef])
                 | "GatherDue" >> beam.GroupByKey()
-                | "PackShards" >> beam.ParDo(_PackShards(self.spec))
+                | "PackShards" >> beam.ParDo(_PackShards(self.spec)).with_output_types(DueRef)
             )
         spread = dues | "SpreadDue" >> beam.Reshuffle()
-        shards = spread | "DealShards" >> beam.ParDo(_DealShards(self.spec)) | "ByShard" >> beam.GroupByKey()
+        dealt = spread | "DealShards" >> beam.ParDo(_DealShards(self.spec)).with_output_types(
+            tuple[int, ListPart]
+        )
+        shards = dealt | "ByShard" >> beam.GroupByKey()
         return Planned(spread, shards)
 
 

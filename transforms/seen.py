@@ -14,13 +14,16 @@ import pyarrow.compute as pc
 from connectors import parts, runs
 from connectors.rows import row_schema, rows_to_table, table_to_rows
 from schemas.page import CandidateRow
-from schemas.round import DueRef, PartitionPart, RoundSpec, Tally
+from schemas.round import DueRef, FileRow, PartitionPart, RoundSpec, Tally
 from schemas.state import UrlState, UrlStatus
-from transforms import coders  # noqa: F401  (registers the row coders)
+from transforms import coders
 from transforms.admission import Admission
 from transforms.compaction import Written, add_run
+from transforms.grouping import GroupKinds, Kinds, Tagged
 from transforms.state_tables import SEEN
 from transforms.view import RoundView, open_view
+
+KINDS = Kinds(due=DueRef, parts=PartitionPart)
 
 
 class Seen(NamedTuple):
@@ -48,16 +51,20 @@ class SeenUrls(beam.PTransform):
         """Bring a partition's candidates together, then probe."""
         dues, settled = inputs
         keyed = {
-            "due": dues | "KeyDue" >> beam.Map(lambda due: (due.partition, due)),
+            "due": dues
+            | "KeyDue" >> beam.Map(lambda due: (due.partition, due)).with_output_types(tuple[int, DueRef]),
             "parts": settled
             | "Candidates" >> beam.Filter(lambda part: part.kind == "candidates")
-            | "KeyParts" >> beam.Map(lambda part: (part.partition, part)),
+            | "KeyParts"
+            >> beam.Map(lambda part: (part.partition, part)).with_output_types(tuple[int, PartitionPart]),
         }
         seen = (
             keyed
-            | "ByPartition" >> beam.CoGroupByKey()
+            | "ByPartition" >> GroupKinds(KINDS, int)
             | "Probe"
-            >> beam.ParDo(_Probe(self.spec)).with_outputs("files", "replaced", "tallies", main="parts")
+            >> beam.ParDo(_Probe(self.spec))
+            .with_output_types(PartitionPart, files=FileRow, replaced=str, tallies=Tally)
+            .with_outputs("files", "replaced", "tallies", main="parts")
         )
         return Seen(seen.parts, seen.files, seen.replaced, seen.tallies)
 
@@ -66,13 +73,13 @@ class _Probe(beam.DoFn):
     def __init__(self, spec: RoundSpec) -> None:
         self.spec = spec
 
-    def process(self, element: tuple[int, dict[str, Iterable]]) -> Iterator[object]:
-        partition, groups = element
-        probe = PartitionProbe(open_view(self.spec), partition, list(groups["due"]), list(groups["parts"]))
+    def process(self, element: tuple[int, Iterable[Tagged]]) -> Iterator[object]:
+        partition, groups = element[0], KINDS.opened(element[1])
+        probe = PartitionProbe(open_view(self.spec), partition, groups["due"], groups["parts"])
         yield from probe.write_new()
         written = probe.write_keys()
         for entry in written.files:
-            yield beam.pvalue.TaggedOutput("files", entry)
+            yield beam.pvalue.TaggedOutput("files", coders.file_row(entry))
         for path in written.replaced:
             yield beam.pvalue.TaggedOutput("replaced", path)
         for name, count in sorted(probe.counts.items()):

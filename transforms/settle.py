@@ -13,12 +13,16 @@ from connectors import parts
 from connectors.rows import row_schema, rows_to_table, table_to_rows
 from crawler.urls import host_of, partition_of, registered_domain, surt_key
 from schemas.fetch import OutcomeRow
+from schemas.manifest import FileEntry
 from schemas.page import CandidateRow, DuplicateVerdict, ParsedRow
-from schemas.round import ParsedRef, PartitionPart, RoundSpec, Tally, VerdictRef
+from schemas.round import FileRow, ParsedRef, PartitionPart, RoundSpec, Tally, VerdictRef
 from schemas.state import HostState, RobotsState
-from transforms import coders  # noqa: F401  (registers the row coders)
+from transforms import coders
+from transforms.grouping import GroupKinds, Kinds, Tagged
 from transforms.records import fetch_millis
 from transforms.view import RoundView, open_view
+
+KINDS = Kinds(parsed=ParsedRef, verdicts=VerdictRef)
 
 
 class Settled(NamedTuple):
@@ -45,13 +49,20 @@ class SettleSegments(beam.PTransform):
         """Bring the verdicts to their segment, then settle it."""
         parsed, verdicts = inputs
         keyed = {
-            "parsed": parsed | "KeyParsed" >> beam.Map(lambda ref: (ref.segment, ref)),
-            "verdicts": verdicts | "KeyVerdicts" >> beam.Map(lambda ref: (ref.segment, ref)),
+            "parsed": parsed
+            | "KeyParsed"
+            >> beam.Map(lambda ref: (ref.segment, ref)).with_output_types(tuple[str, ParsedRef]),
+            "verdicts": verdicts
+            | "KeyVerdicts"
+            >> beam.Map(lambda ref: (ref.segment, ref)).with_output_types(tuple[str, VerdictRef]),
         }
         settled = (
             keyed
-            | "BySegment" >> beam.CoGroupByKey()
-            | "Settle" >> beam.ParDo(_Settle(self.spec)).with_outputs("files", "tallies", main="parts")
+            | "BySegment" >> GroupKinds(KINDS, str)
+            | "Settle"
+            >> beam.ParDo(_Settle(self.spec))
+            .with_output_types(PartitionPart, files=FileRow, tallies=Tally)
+            .with_outputs("files", "tallies", main="parts")
         )
         return Settled(settled.parts, settled.files, settled.tallies)
 
@@ -60,14 +71,14 @@ class _Settle(beam.DoFn):
     def __init__(self, spec: RoundSpec) -> None:
         self.spec = spec
 
-    def process(self, element: tuple[str, dict[str, Iterable]]) -> Iterator[object]:
-        _, groups = element
+    def process(self, element: tuple[str, Iterable[Tagged]]) -> Iterator[object]:
+        groups = KINDS.opened(element[1])
         view = open_view(self.spec)
         for parsed in groups["parsed"]:
             settling = SegmentSettling(view, parsed, list(groups["verdicts"]))
             yield from settling.write_parts()
             for entry in settling.write_tables():
-                yield beam.pvalue.TaggedOutput("files", entry)
+                yield beam.pvalue.TaggedOutput("files", coders.file_row(entry))
             for tally in settling.tallies():
                 yield beam.pvalue.TaggedOutput("tallies", tally)
 
@@ -179,7 +190,7 @@ class SegmentSettling:
         host_key = keys.host_key(host_of(url))
         return CandidateRow(host_key, keys.url_key(url), url, kind, depth, row.priority, source, domain)
 
-    def write_tables(self) -> Iterator[object]:
+    def write_tables(self) -> Iterator[FileEntry]:
         """Write this segment's pages, links and duplicates (staged) and yield their file entries."""
         tables = {
             "pages": self._page_rows(),

@@ -7,10 +7,13 @@ from typing import NamedTuple
 
 import apache_beam as beam
 
-from schemas.round import RoundSpec, Tally
-from transforms import coders  # noqa: F401  (registers the row coders)
+from schemas.round import DueRef, FileRow, PartitionPart, RoundSpec, Tally
+from transforms import coders
+from transforms.grouping import GroupKinds, Kinds, Tagged
 from transforms.partition_update import PartitionUpdate
 from transforms.view import open_view
+
+KINDS = Kinds(dues=DueRef, settled=PartitionPart, new=PartitionPart)
 
 
 class Updated(NamedTuple):
@@ -37,16 +40,23 @@ class UpdateState(beam.PTransform):
         """Bring everything about a partition together, then update it."""
         dues, settled, new = inputs
         keyed = {
-            "dues": dues | "KeyDue" >> beam.Map(lambda due: (due.partition, due)),
+            "dues": dues
+            | "KeyDue" >> beam.Map(lambda due: (due.partition, due)).with_output_types(tuple[int, DueRef]),
             "settled": settled
             | "Outcomes" >> beam.Filter(lambda part: part.kind != "candidates")
-            | "KeySettled" >> beam.Map(lambda part: (part.partition, part)),
-            "new": new | "KeyNew" >> beam.Map(lambda part: (part.partition, part)),
+            | "KeySettled"
+            >> beam.Map(lambda part: (part.partition, part)).with_output_types(tuple[int, PartitionPart]),
+            "new": new
+            | "KeyNew"
+            >> beam.Map(lambda part: (part.partition, part)).with_output_types(tuple[int, PartitionPart]),
         }
         updated = (
             keyed
-            | "ByPartition" >> beam.CoGroupByKey()
-            | "Update" >> beam.ParDo(_Update(self.spec)).with_outputs("replaced", "tallies", main="files")
+            | "ByPartition" >> GroupKinds(KINDS, int)
+            | "Update"
+            >> beam.ParDo(_Update(self.spec))
+            .with_output_types(FileRow, replaced=str, tallies=Tally)
+            .with_outputs("replaced", "tallies", main="files")
         )
         return Updated(updated.files, updated.replaced, updated.tallies)
 
@@ -55,13 +65,12 @@ class _Update(beam.DoFn):
     def __init__(self, spec: RoundSpec) -> None:
         self.spec = spec
 
-    def process(self, element: tuple[int, dict[str, Iterable]]) -> Iterator[object]:
-        partition, groups = element
-        update = PartitionUpdate(
-            open_view(self.spec), partition, list(groups["dues"]), [*groups["settled"], *groups["new"]]
-        )
+    def process(self, element: tuple[int, Iterable[Tagged]]) -> Iterator[object]:
+        partition, groups = element[0], KINDS.opened(element[1])
+        given = [*groups["settled"], *groups["new"]]
+        update = PartitionUpdate(open_view(self.spec), partition, groups["dues"], given)
         written = update.write()
-        yield from written.files
+        yield from map(coders.file_row, written.files)
         for path in written.replaced:
             yield beam.pvalue.TaggedOutput("replaced", path)
         for (group, name), count in sorted(update.counts.items()):
