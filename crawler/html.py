@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 import ada_url
-from selectolax.lexbor import LexborHTMLParser, LexborNode
+from selectolax.lexbor import LexborHTMLParser, LexborNode, SelectolaxError
 
 from crawler.characters import one_line
 from crawler.directives import read_directives
@@ -57,9 +57,9 @@ def read_html(
 
     Links are a[href], area[href], iframe and frame[src], link[rel=next|prev]; not inside <template>.
     ``encoding`` is the page's, in which its non-ASCII queries are meant. Base, refresh and canonical follow
-    the HTML standard with scripting on: inside <noscript> they do not count. Never raises for any text.
+    the HTML standard with scripting on: inside <noscript> they do not count. Raises nothing but MemoryError.
     """
-    nodes = _by_tag(LexborHTMLParser(without_head_noscript(html)))
+    nodes = _by_tag(_parsed(without_head_noscript(html)))
     base = _base_url(nodes.get("base", ()), page_url)
     collector = LinkCollector(base, encoding, max_links)
     _collect(nodes.get("link to follow", ()), collector)
@@ -76,6 +76,14 @@ def read_html(
         links=collector.links(),
         rejected_links=collector.rejected(),
     )
+
+
+def _parsed(html: str) -> LexborHTMLParser:
+    try:
+        return LexborHTMLParser(html)
+    except SelectolaxError as error:
+        # The parser takes any text: what it fails of is memory.
+        raise MemoryError(str(error)) from error
 
 
 def _by_tag(parser: LexborHTMLParser) -> dict[str, list[LexborNode]]:

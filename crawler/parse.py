@@ -12,6 +12,7 @@ from crawler.directives import read_directives
 from crawler.html import HtmlFacts, read_html
 from crawler.links import MAX_LINKS
 from crawler.mime import parse_content_type
+from crawler.nesting import shallow
 from crawler.text import main_text, plain_text
 from schemas.page import ParsedPage
 
@@ -74,6 +75,7 @@ def parse_page(page: ParseInput) -> ParsedPage:
     if page_kind(page.content_type, sniff.sniff(page.body)) == "plain":
         facts, text = _plain_facts(page), plain_text(decoded)
     else:
+        decoded = shallow(decoded)
         facts = read_html(
             decoded, page.url, choice.name, _lines(page.robots_tag), page.agent_token, page.max_links
         )

@@ -33,7 +33,7 @@ _DIRECTIVE = re.compile(
 )
 _RFC_TOKEN = re.compile(r"[A-Za-z_-]+")
 _WIDE_TOKEN = re.compile(r"[\w-]+")
-_BYTE = re.compile(r"[\udc80-\udcff]")
+_BYTES = {0xDC00 + byte: f"%{byte:02X}" for byte in range(0x80, 0x100)}
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\x85\u2028\u2029]")
 _BLOCK = 64
 _PLACED = re.compile(r"[?&][^?&*$]")
@@ -71,7 +71,7 @@ class RobotsRules:
         group = _group_for(_lines(body), agent)
         self._rules = group.rules
         self._matcher = _matcher([*group.rules, *group.delays])
-        self._blocks: list[tuple[Protego, list[tuple[Protego, str]]]] | None = None
+        self._blocks: list[tuple[Protego, list[tuple[str, str]]]] | None = None
         self.crawl_delay_seconds = _slowest(group.delays)
         placed = [rule for rule in group.rules if rule[0] == "Disallow" and _PLACED.search(rule[1])]
         self._placed = (_matcher(placed), ParamPlaces(pattern for _, pattern in placed)) if placed else None
@@ -97,13 +97,12 @@ class RobotsRules:
         if self._blocks is None:
             lines = [rule for rule in self._rules if rule[0] == "Disallow"]
             lines.sort(key=lambda rule: len(rule[1]), reverse=True)
-            self._blocks = [
-                (_matcher(block), [(_matcher([rule]), f"Disallow: {rule[1]}") for rule in block])
-                for block in (lines[at : at + _BLOCK] for at in range(0, len(lines), _BLOCK))
-            ]
-        for block, singles in self._blocks:
-            if not block.can_fetch(url, "*"):
-                return next(line for single, line in singles if not single.can_fetch(url, "*"))
+            blocks = (lines[at : at + _BLOCK] for at in range(0, len(lines), _BLOCK))
+            self._blocks = [(_matcher(block), block) for block in blocks]
+        for matcher, block in self._blocks:
+            if not matcher.can_fetch(url, "*"):
+                rule = next(rule for rule in block if not _matcher([rule]).can_fetch(url, "*"))
+                return f"Disallow: {rule[1]}"
         return "Disallow"
 
 
@@ -128,7 +127,7 @@ def clip(body: bytes) -> bytes:
 def _lines(body: bytes) -> list[str]:
     """Return the lines without comments; bytes that are not UTF-8 become percent escapes."""
     text = clip(body).decode("utf-8-sig", "surrogateescape")
-    lines = _LINE_END.split(_BYTE.sub(lambda match: f"%{ord(match[0]) - 0xDC00:02X}", text))
+    lines = _LINE_END.split(text.translate(_BYTES))
     return [line.partition("#")[0].strip() for line in lines]
 
 

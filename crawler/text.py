@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import re
+from itertools import islice
 from typing import NamedTuple
 
 import trafilatura
@@ -12,6 +14,11 @@ from crawler.characters import clean_lines
 
 MAX_INPUT_CHARS = 2 * 1024 * 1024
 """Longer documents are cut: the extractor takes up to 3 s and 250 MB a million characters."""
+
+MAX_INPUT_TAGS = 50_000
+"""Documents with more tags are cut too: the extractor takes up to 3 s for so many, however short."""
+
+_TAG = re.compile("<")
 
 # What it logs (pages that are empty or broken) is a value here, and a line a page would drown the log.
 logging.getLogger("trafilatura").setLevel(logging.CRITICAL)
@@ -36,9 +43,9 @@ class MainText(NamedTuple):
 def main_text(html: str) -> MainText:
     """Return the main text of an HTML document by trafilatura in fast mode, comments left out.
 
-    Only the first MAX_INPUT_CHARS characters are read. Raises nothing but MemoryError.
+    Only the first MAX_INPUT_CHARS characters and MAX_INPUT_TAGS tags are read. Raises nothing but MemoryError.
     """
-    html = html[:MAX_INPUT_CHARS]
+    html = _at_most(html[:MAX_INPUT_CHARS], MAX_INPUT_TAGS)
     if not html.strip("\0 \t\n\x0c\r"):
         return MainText("", EmptyReason.EMPTY_BODY)
     if "<" not in html:
@@ -62,6 +69,13 @@ def main_text(html: str) -> MainText:
 def plain_text(decoded: str) -> MainText:
     """Return a text/plain document as its own text, cut like an HTML one."""
     return _named(clean_lines(decoded[:MAX_INPUT_CHARS]).strip(), EmptyReason.EMPTY_BODY)
+
+
+def _at_most(html: str, tags: int) -> str:
+    """Return the document up to its first ``tags`` tags."""
+    if html.count("<") <= tags:
+        return html
+    return html[: next(islice(_TAG.finditer(html), tags, None)).start()]
 
 
 def _named(text: str, reason: str) -> MainText:
