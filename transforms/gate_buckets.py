@@ -7,15 +7,15 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
-from connectors import runs
 from crawler.alike import Groups, groups_of, linked_rows
 from crawler.fingerprints import bucket_shares
 from crawler.neardup import SIGNATURE_BYTES
 from crawler.resolve import ANCHORS, HOT_ANCHORS, HOT_BUCKET
+from schemas.round import Tally
 from transforms.compaction import add_run
 from transforms.gate_index import BANDS
 from transforms.gate_parts import GatePart, Given, Task, byte_matrix, deal, numbers
-from transforms.gate_texts import deal_queries
+from transforms.gate_texts import deal_queries, page_ids_of
 from transforms.gate_view import GateView
 
 
@@ -32,12 +32,9 @@ def match_buckets(view: GateView, task: Task, given: Given) -> Iterator[GatePart
     linked = np.flatnonzero(linked_rows(groups, signatures, view.policy.threshold))
     edges = _edges(groups, text, linked)
     yield from deal(view, "edges", task.tasks, edges, np.zeros(len(edges), dtype=np.int64))
-    owner = bucket_shares(bucket[groups.starts], view.partitions)
-    for partition in task.partitions(view.partitions):
-        entries, own = view.entries(BANDS.name, partition), np.flatnonzero(owner == partition)
-        if entries and len(own):
-            found = runs.lookup(view.storage, BANDS, entries, bucket[groups.starts[own]])
-            yield from _ask(view, task, bands, groups, own[found.candidate], numbers(found.rows, "k2"))
+    met = bucket[groups.starts]
+    group, page_id = page_ids_of(view, task, BANDS, met, bucket_shares(met, view.partitions))
+    yield from _ask(view, task, bands, groups, group, page_id)
 
 
 def _edges(groups: Groups, text: np.ndarray, linked: np.ndarray) -> pa.Table:
@@ -89,7 +86,7 @@ def _first_of_each(one: np.ndarray, other: np.ndarray) -> np.ndarray:
 
 
 def index_buckets(view: GateView, task: Task, given: Given) -> Iterator[object]:
-    """Add the bands of pages that stay to the index. A bucket takes no more than 10,000."""
+    """Add the bands of pages that stay to the index. A bucket takes no more than 10,000; count the rest."""
     entries, crowded = given.table("entries"), given.table("crowded")
     entries = entries.take(np.lexsort((numbers(entries, "page_id"), numbers(entries, "bucket"))))
     bucket, page_id = numbers(entries, "bucket"), numbers(entries, "page_id")
@@ -98,6 +95,8 @@ def index_buckets(view: GateView, task: Task, given: Given) -> Iterator[object]:
     stored = dict(zip(numbers(crowded, "bucket").tolist(), numbers(crowded, "stored").tolist(), strict=True))
     before = np.array([stored.get(key, 0) for key in bucket[groups.starts].tolist()], dtype=np.int64)
     fits = rank + before[groups.of_row] < HOT_BUCKET if len(bucket) else np.zeros(0, dtype=bool)
+    if not fits.all():
+        yield Tally("counter", "gate/bands_of_full_buckets", int((~fits).sum()))
     bucket, page_id = bucket[fits], page_id[fits]
     owner = bucket_shares(bucket, view.partitions)
     for partition in task.partitions(view.partitions):

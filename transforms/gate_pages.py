@@ -164,13 +164,15 @@ def verify_matches(view: GateView, task: Task, given: Given) -> Iterator[GatePar
     asked = _asked(given.table("docs", ["host_key", "url_key", "text_digest", "signature"]))
     ids = numbers(queries, "page_id")
     owner = partitions_of(ids, view.partitions)
+    found = [SCHEMAS["stored"].empty_table()]
     for partition in task.partitions(view.partitions):
         entries = view.entries(SKETCHES.name, partition)
         rows = np.flatnonzero(owner == partition)
         if entries and len(rows):
             stored = _standing(view, entries, ids[rows], asked)
-            links = _links(view, queries.take(rows[stored.query]), stored)
-            yield from deal(view, "stored", task.tasks, links, share_of(numbers(links, "text"), task.tasks))
+            found.append(_links(view, queries.take(rows[stored.query]), stored).cast(SCHEMAS["stored"]))
+    links = pa.concat_tables(found)
+    yield from deal(view, "stored", task.tasks, links, share_of(numbers(links, "text"), task.tasks))
 
 
 def _asked(docs: pa.Table) -> dict[int, bytes]:

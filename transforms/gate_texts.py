@@ -74,17 +74,26 @@ def ask_for_copies(view: GateView, task: Task, given: Given) -> Iterator[GatePar
     texts = Texts(given.table("pages"))
     first = texts.pages.take(texts.first)
     number = texts.number[texts.first]
-    owner = share_of(number, view.partitions)
-    for partition in task.partitions(view.partitions):
-        entries, rows = view.entries(DIGESTS.name, partition), np.flatnonzero(owner == partition)
-        if entries and len(rows):
-            found = runs.lookup(view.storage, DIGESTS, entries, digest_keys(number[rows]))
-            asking = rows[found.candidate]
-            queries = first.take(asking).append_column("page_id", found.rows.column("k2"))
-            queries = queries.append_column("text", pa.array(number[asking], pa.uint64()))
-            yield from deal_queries(view, task, queries)
+    asking, page_id = page_ids_of(view, task, DIGESTS, digest_keys(number), share_of(number, view.partitions))
+    queries = first.take(asking).append_column("page_id", pa.array(page_id, pa.uint64()))
+    queries = queries.append_column("text", pa.array(number[asking], pa.uint64()))
+    yield from deal_queries(view, task, queries)
     bands = _bands(first, number)
     yield from deal(view, "bands", task.tasks, bands, bucket_shares(numbers(bands, "bucket"), task.tasks))
+
+
+def page_ids_of(
+    view: GateView, task: Task, table: runs.RunTable, keys: np.ndarray, owner: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return (position in ``keys``, page id) of every row with these keys; ``owner`` names their partitions."""
+    positions, ids = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.uint64)]
+    for partition in task.partitions(view.partitions):
+        entries, own = view.entries(table.name, partition), np.flatnonzero(owner == partition)
+        if entries and len(own):
+            found = runs.lookup(view.storage, table, entries, keys[own])
+            positions.append(own[found.candidate])
+            ids.append(numbers(found.rows, "k2"))
+    return np.concatenate(positions), np.concatenate(ids)
 
 
 def deal_queries(view: GateView, task: Task, queries: pa.Table) -> Iterator[GatePart]:
