@@ -163,6 +163,8 @@ class RoundDriver:
         flags = self.command.flags
         if flags.shards is None:
             flags = replace(flags, shards=engines.worker_slots(self.command.job, self.options))
+        if flags.page_processes is None:
+            flags = replace(flags, page_processes=engines.page_processes(self.command.job))
         parent = self.folder.newest_round()
         return RoundSpec(
             crawl=self.command.crawl,

@@ -45,6 +45,9 @@ class Engine(Protocol):
     name: str
     """The value of ``--runner``."""
 
+    page_processes: int | None
+    """Page processes of one worker process, None for one a core."""
+
     def preset(self, job: JobRequest) -> list[str]:
         """Return the Beam arguments that this engine needs; the command line's own come after and win."""
 

@@ -77,6 +77,11 @@ def worker_slots(job: JobRequest, options: PipelineOptions) -> int:
     return _engine(job).slots(job, options.get_all_options())
 
 
+def page_processes(job: JobRequest) -> int | None:
+    """Return the page processes that one worker process of the engine should have, None for one a core."""
+    return _engine(job).page_processes
+
+
 def dump(options: PipelineOptions) -> str:
     """Return every Beam option of the job as JSON, names sorted."""
     return json.dumps(options.get_all_options(), indent=2, sort_keys=True, default=str)

@@ -16,6 +16,7 @@ class Flink:
     """Batch jobs on Flink. What each default is good for stands beside it."""
 
     name = "FlinkRunner"
+    page_processes = None
 
     def preset(self, job: JobRequest) -> list[str]:
         """Return what a round needs on Flink."""

@@ -14,6 +14,7 @@ class Local:
     """The default. One shard holds all concurrency in its own threads; more workers are more processes."""
 
     name = "FnApiRunner"
+    page_processes = None
 
     def preset(self, job: JobRequest) -> list[str]:
         """Return the arguments that make asked-for workers real.

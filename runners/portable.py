@@ -14,6 +14,7 @@ class Portable:
     """`--job_endpoint=embed` runs the job here; an address hands it to a job server that is already there."""
 
     name = "PortableRunner"
+    page_processes = None
 
     def preset(self, job: JobRequest) -> list[str]:
         """Return the worker environment: Beam's default is a container image, which this crawl has not got."""

@@ -16,6 +16,7 @@ class Prism:
     """Runs the shards of a round side by side, as threads of the worker process."""
 
     name = "PrismRunner"
+    page_processes = None
 
     def preset(self, job: JobRequest) -> list[str]:
         """Return where the binary lies: Beam would otherwise look for a release page on the network."""

@@ -35,6 +35,7 @@ DATAFLOW = (
     "--project=my-project",
     "--region=us-central1",
     "--temp_location=gs://bucket/tmp",
+    "--setup_file=./setup.py",
 )
 
 
@@ -99,6 +100,29 @@ REFUSED = {
         "--crawl=/crawls/toy",
         "gs://",
     ),
+    "Dataflow, crawl on S3": (
+        [*without(DATAFLOW, "crawl"), "--crawl=s3://bucket/crawl"],
+        "--crawl=s3://bucket/crawl",
+        "--sdk_container_image",
+    ),
+    "Dataflow without code": (without(DATAFLOW, "setup_file"), "--setup_file", "--sdk_container_image"),
+    "Dataflow, project number": (
+        [*without(DATAFLOW, "project"), "--project=1234567890"],
+        "--project=1234567890",
+        "project id",
+    ),
+    "Dataflow, staging here": (
+        [*DATAFLOW, "--staging_location=/tmp/stage"],
+        "--staging_location=/tmp/stage",
+        "gs://",
+    ),
+    "Dataflow, a stream": ([*DATAFLOW, "--streaming"], "--streaming", "batch"),
+    "Dataflow, idle workers": ([*DATAFLOW, "--num_workers=3", "--shards=2"], "--num_workers=3", "--shards=3"),
+    "Dataflow, no threads": (
+        [*DATAFLOW, "--number_of_worker_harness_threads=0"],
+        "--number_of_worker_harness_threads=0",
+        "1 or more",
+    ),
     "a short lease": (
         ["--crawl=gs://bucket/crawl", "--lease_seconds=60"],
         "--lease_seconds=60",
@@ -157,6 +181,26 @@ def test_flink_gets_what_a_round_needs_there() -> None:
     assert int(options["sdk_worker_parallelism"]) == 2
     assert (options["environment_type"], options["environment_config"]) == ("EXTERNAL", "localhost:50000")
     assert slots_of(*FLINK) == 2
+
+
+def test_dataflow_gets_a_fixed_number_of_private_workers_with_a_shard_a_core() -> None:
+    options = options_of(*DATAFLOW, "--shards=10")
+    assert (options["num_workers"], options["autoscaling_algorithm"]) == (3, "NONE")
+    assert options["number_of_worker_harness_threads"] == 1
+    assert "use_multiple_sdk_containers" in options["experiments"]
+    assert options["use_public_ips"] is False
+    assert slots_of(*DATAFLOW, "--num_workers=3") == 12
+    assert slots_of(*DATAFLOW, "--num_workers=3", "--worker_machine_type=n1-highmem-2") == 6
+    assert slots_of(*DATAFLOW, "--machine_type=e2-standard-8", "--number_of_worker_harness_threads=2") == 16
+    assert options_of(*DATAFLOW, "--use_public_ips")["use_public_ips"] is True
+    assert (
+        options_of(*DATAFLOW, "--crawl=s3://bucket/crawl", "--sdk_container_image=image")["num_workers"] == 1
+    )
+
+
+def test_page_processes_follow_the_worker_processes_of_a_machine() -> None:
+    assert engines.page_processes(parse_round(["--crawl=/c"]).job) is None
+    assert engines.page_processes(parse_round([*DATAFLOW]).job) == 1
 
 
 def test_what_the_command_line_says_wins_over_a_preset() -> None:
