@@ -43,13 +43,10 @@ def plan_row(crawl: CrawlNow, number: int, url: str) -> PlanRow | None:
     plan = crawl.unfinished if number > crawl.newest else read_plan(crawl.folder, number)
     partition = crawl.partition(url)
     due = next((due for due in plan.due if due.partition == partition), None) if plan else None
-    if plan is None or due is None:
+    if plan is None or due is None or not all(map(crawl.storage.exists, (due.path, due.hosts_path))):
         return None
-    try:
-        rows = _due_rows(crawl, due.path, url)
-        return None if rows is None else _plan_row(crawl, plan, rows, due.hosts_path)
-    except FileNotFoundError:
-        return None
+    rows = _due_rows(crawl, due.path, url)
+    return None if rows is None else _plan_row(crawl, plan, rows, due.hosts_path)
 
 
 class _DueRows(NamedTuple):
@@ -117,10 +114,8 @@ def _view_of(crawl: CrawlNow, plan: RoundPlan) -> RoundView:
 
 def _rules(view: RoundView) -> PolicyBook:
     """Return the operator's rules as they were, empty when their file is swept."""
-    try:
-        return view.policy
-    except FileNotFoundError:
-        return PolicyBook({})
+    path = view.plan.policy_path
+    return view.policy if path and view.storage.exists(path) else PolicyBook({})
 
 
 def _budgets(view: RoundView, rules: PolicyBook, state: UrlState, hosts_path: str) -> dict[str, Any]:

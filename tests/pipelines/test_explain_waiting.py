@@ -68,25 +68,38 @@ def run(command_main: Any, *arguments: str) -> str:
     return out.getvalue()
 
 
-def backlog(folder: Path) -> list[UrlState]:
-    """Return the rows of the calendar's backlog slots."""
+def states(folder: Path, in_backlog: bool) -> list[UrlState]:
+    """Return the rows of the calendar's backlog slots, or of all its slots."""
     crawl = CrawlFolder.at(str(folder))
     manifest = crawl.newest_manifest()
     assert manifest is not None
     return [
         row
         for entry in manifest.files
-        if entry.table == calendar.TABLE and calendar.slot_in(entry).tier
+        if entry.table == calendar.TABLE and (calendar.slot_in(entry).tier or not in_backlog)
         for row in table_to_rows(parts.read_whole(crawl.storage, entry.path), UrlState)
     ]
 
 
-def test_a_url_left_out_by_a_budget_says_by_which_and_how_far_its_turn_is(later: ToyCrawl) -> None:
+def backlog(folder: Path) -> list[UrlState]:
+    """Return the URLs that a budget has left out."""
+    return states(folder, in_backlog=True)
+
+
+@pytest.fixture(scope="module")
+def documents(later: ToyCrawl) -> dict[str, dict[str, Any]]:
+    """Return the explanation of every URL that the crawl knows."""
+    return {state.url: explained(later.folder, state.url) for state in states(later.folder, in_backlog=False)}
+
+
+def test_a_url_left_out_by_a_budget_says_by_which_and_how_far_its_turn_is(
+    later: ToyCrawl, documents: dict[str, dict[str, Any]]
+) -> None:
     manifest = CrawlFolder.at(str(later.folder)).newest_manifest()
     assert manifest is not None and set(manifest.left_out) >= {"host_budget", "round_budget"}
     reasons: Counter[str] = Counter()
     for state in backlog(later.folder):
-        document = explained(later.folder, state.url)
+        document = documents[state.url]
         entry = document["rounds"][-1]
         assert (entry["round"], entry["outcome"], entry["committed"]) == (4, None, True)
         assert document["next"]["left_out"] == entry["reason"]
@@ -107,31 +120,25 @@ def test_a_url_left_out_by_a_budget_says_by_which_and_how_far_its_turn_is(later:
     assert f"due, left out by {entry['reason']}" in text_of(document)
 
 
-def test_places_count_up_to_the_urls_due_of_a_host(later: ToyCrawl) -> None:
+def test_places_count_up_to_the_urls_due_of_a_host(
+    later: ToyCrawl, documents: dict[str, dict[str, Any]]
+) -> None:
     places: dict[str, list[int]] = {}
     for state in backlog(later.folder):
-        document = explained(later.folder, state.url)
+        document = documents[state.url]
         places.setdefault(document["keys"]["host"], []).append(document["rounds"][-1]["plan"]["host_place"])
     assert any(len(found) > 3 for found in places.values())
     for found in places.values():
         assert len(set(found)) == len(found)
 
 
-def test_every_known_url_has_one_outcome_or_reason_here_too(later: ToyCrawl) -> None:
-    crawl = CrawlFolder.at(str(later.folder))
-    manifest = crawl.newest_manifest()
+def test_every_known_url_has_one_outcome_or_reason_here_too(
+    later: ToyCrawl, documents: dict[str, dict[str, Any]]
+) -> None:
+    counted = Counter((document["outcome"], document["reason"]) for document in documents.values())
+    assert (None, None) not in counted and all(document["known"] for document in documents.values())
+    manifest = CrawlFolder.at(str(later.folder)).newest_manifest()
     assert manifest is not None
-    states = [
-        row
-        for entry in manifest.files
-        if entry.table == calendar.TABLE
-        for row in table_to_rows(parts.read_whole(crawl.storage, entry.path), UrlState)
-    ]
-    counted = Counter()
-    for state in states:
-        document = explained(later.folder, state.url)
-        assert document["known"] and (document["outcome"] or document["reason"])
-        counted[document["outcome"], document["reason"]] += 1
     assert counted.total() == sum(entry.rows for entry in manifest.files if entry.table == "seen")
 
 
