@@ -10,6 +10,7 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
+from crawler.politeness import usual_latency
 from crawler.ranks import Flags, Floats, Ints, Keys
 from schemas.state import DomainRules, HostState
 
@@ -107,7 +108,7 @@ def round_quota(host: HostState, rules: DomainRules, policy: FrontierPolicy, sta
     if delay > policy.max_crawl_delay_seconds:
         limits.append(policy.slow_host_urls)
     limit = min((n for n in limits if n is not None), default=None)
-    return host_quota(window_seconds, delay, host.latency_seconds, limit)
+    return host_quota(window_seconds, delay, usual_latency(host), limit)
 
 
 class Budgets(NamedTuple):

@@ -138,6 +138,15 @@ def recovered(state: HostState) -> HostState:
     return state
 
 
+def usual_latency(state: HostState) -> float | None:
+    """Return the seconds that a response of this host is likely to take, None for a host never asked.
+
+    The last response time may have been a hiccup, so it counts only where nothing better is known.
+    """
+    usual = state.usual_latency_seconds
+    return state.latency_seconds if usual is None else usual
+
+
 def ready_at(state: HostState, delay_seconds: float) -> float:
     """Return the first instant (epoch seconds, 0.0 for at once) at which the host may be asked.
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from crawler.hostbook import HostBook
+from crawler.politeness import usual_latency
 from crawler.urls import host_of
 from crawler.visit import HOP, PLANNED, FetchPolicy, Visit
 from crawler.workbench import Workbench, queue_count
@@ -69,7 +70,7 @@ def _visit(state: UrlState, done: set[str], chains: Mapping[str, tuple[str, ...]
 def _fill(waiting: dict[str, list[Visit]], book: HostBook, policy: FetchPolicy, seed: str) -> Seating:
     latency, load = {}, {}
     for host, visits in waiting.items():
-        latency[host] = book.state(host).latency_seconds or policy.latency_guess_seconds
+        latency[host] = usual_latency(book.state(host)) or policy.latency_guess_seconds
         load[host] = len(visits) * (book.owed_seconds(host) + latency[host])
     asks = sum(map(len, waiting.values()))
     seconds_asked = sum(len(waiting[host]) * latency[host] for host in waiting)

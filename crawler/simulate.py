@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from heapq import heappop, heappush
 from typing import NamedTuple
@@ -14,11 +15,15 @@ Answer = Callable[[Ask, float], Reply]
 
 
 class Simulation(NamedTuple):
-    """What a run on the virtual clock came to. Instants are on the clock that it was started with."""
+    """What a run on the virtual clock came to. Instants are on the clock that it was started with.
+
+    ``pages`` counts the requests to each host but those for robots.txt.
+    """
 
     finished_at: float
     host_finished_at: dict[str, float]
     asked: int
+    pages: Counter[str]
     rows: list[OutcomeRow]
 
 
@@ -43,6 +48,7 @@ def simulate(
     flights: list[tuple[float, int, Reply, str]] = []
     rows: list[OutcomeRow] = []
     finished: dict[str, float] = {}
+    pages: Counter[str] = Counter()
     asked = 0
     while True:
         action = session.next_action(now) if len(flights) < workers else Wait(None)
@@ -50,10 +56,11 @@ def simulate(
             reply = answer(action, now)
             heappush(flights, (reply.finished_at, action.ticket, reply, action.host))
             asked += 1
+            pages[action.host] += action.kind != ROBOTS
         elif isinstance(action, Settled):
             rows.extend(action.rows if keep_rows else ())
         elif isinstance(action, Finished):
-            return Simulation(max(finished.values(), default=now), finished, asked, rows)
+            return Simulation(max(finished.values(), default=now), finished, asked, pages, rows)
         elif flights and (action.until is None or flights[0][0] <= action.until):
             ended_at, ticket, reply, host = heappop(flights)
             now = max(now, ended_at)

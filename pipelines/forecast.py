@@ -6,17 +6,17 @@ from collections import Counter
 from statistics import median
 from typing import Any, NamedTuple
 
-from connectors import parts
-from connectors.rows import table_to_rows
+from crawler.politeness import usual_latency
+from crawler.redirects import open_chains
 from crawler.session import ShardSession
-from crawler.simulate import simulate, steady
-from crawler.urls import host_of
-from crawler.visit import FetchPolicy
-from schemas.round import RoundPlan
-from schemas.state import HostState, UrlState
+from crawler.simulate import Simulation, simulate, steady
+from crawler.visit import ROBOTS, FetchPolicy
+from schemas.round import ListPart, RoundPlan
+from schemas.state import HostState
+from transforms import planning
 from transforms.fetcher import exempt_addresses
-from transforms.planning import planned_rows
-from transforms.view import RoundView, read_policy
+from transforms.shard_start import ShardStart, start_of
+from transforms.view import RoundView
 
 SLOWEST = 10
 UNKNOWN_LATENCY_SECONDS = 0.5
@@ -24,72 +24,84 @@ UNKNOWN_PAGE_BYTES = 100_000.0
 
 
 class Forecast(NamedTuple):
-    """Predicted duration and bytes of a round, and its ten slowest hosts with URLs and seconds."""
+    """Predicted duration and bytes of what a round has still to fetch, and its ten slowest hosts.
+
+    ``urls_done`` are the planned URLs that its journal already holds.
+    """
 
     seconds: float
     bytes: float
     slowest_hosts: list[dict[str, Any]]
+    urls_done: int = 0
 
 
 def forecast(view: RoundView, plan: RoundPlan) -> Forecast:
-    """Run every shard's session with the latencies that the host table knows; other hosts get the median."""
-    items = _items_by_shard(view, plan)
-    hosts = {
-        host.host: host
-        for due in plan.due
-        for host in table_to_rows(parts.read_whole(view.storage, due.hosts_path), HostState)
-    }
-    known = [host.latency_seconds for host in hosts.values() if host.latency_seconds is not None]
+    """Return what it takes to fetch what is left of the plan, from now on, with a worker for each shard.
+
+    Every shard's session runs as the worker would start it, with its journal and the robots.txt that is known,
+    and with the latencies that the host table knows; other hosts get the median.
+    """
+    starts = _starts(view, plan)
+    hosts = {name: host for start in starts for name, host in start.hosts.items()}
+    known = [latency for host in hosts.values() if (latency := usual_latency(host)) is not None]
     usual = median(known) if known else UNKNOWN_LATENCY_SECONDS
     now = view.spec.started_at
     finished: dict[str, float] = {}
-    for states in items.values():
-        finished |= _simulated(view, plan, states, hosts, usual)
-    urls = Counter(host_of(state.url) for states in items.values() for state in states)
+    pages: Counter[str] = Counter()
+    done = 0
+    for start in starts:
+        fetched = {row.url for row in start.rows if row.kind != ROBOTS}
+        done += len(fetched & {state.url for state in start.items})
+        expected = _simulated(view, start, fetched, usual)
+        finished |= expected.host_finished_at
+        pages += expected.pages
     slowest = sorted(finished, key=lambda host: (-finished[host], host))[:SLOWEST]
     return Forecast(
         seconds=max(finished.values(), default=now) - now,
-        bytes=_bytes(urls, hosts),
+        bytes=_bytes(pages, hosts),
         slowest_hosts=[
-            {"host": host, "urls": urls[host], "seconds": round(finished[host] - now, 1)} for host in slowest
+            {"host": host, "urls": pages[host], "seconds": round(finished[host] - now, 1)} for host in slowest
         ],
+        urls_done=done,
     )
 
 
-def _items_by_shard(view: RoundView, plan: RoundPlan) -> dict[int, list[UrlState]]:
-    items: dict[int, list[UrlState]] = {}
+def _starts(view: RoundView, plan: RoundPlan) -> list[ShardStart]:
+    """Return where each shard begins, in the order of their numbers; writes what a plan deals beside the crawl."""
+    given: dict[int, list[ListPart]] = {}
     for due in plan.due:
-        for state in table_to_rows(planned_rows(view, plan, due), UrlState):
-            items.setdefault(plan.shard_of_group[str(state.host_key >> 48)], []).append(state)
-    return items
+        for part in planning.deal(view, due):
+            given.setdefault(part.shard, []).append(part)
+    return [start_of(view, given[shard], view.journal(shard).entries()) for shard in sorted(given)]
 
 
-def _simulated(
-    view: RoundView, plan: RoundPlan, states: list[UrlState], hosts: dict[str, HostState], usual: float
-) -> dict[str, float]:
+def _simulated(view: RoundView, start: ShardStart, fetched: set[str], usual: float) -> Simulation:
+    """Return what the rest of a shard comes to on the virtual clock."""
     flags = view.spec.flags
     now = view.spec.started_at
     session = ShardSession(
-        states,
-        {host_of(state.url): hosts[host_of(state.url)] for state in states},
-        {},
-        read_policy(view.storage, plan.policy_path).rules_for,
+        start.items,
+        start.hosts,
+        start.robots,
+        view.policy.rules_for,
         FetchPolicy.from_flags(flags, exempt_addresses(flags)),
-        now + plan.round_seconds,
+        view.spec.deadline_at,
         now,
-        f"{view.spec.salt}/{plan.round}",
+        f"{view.spec.salt}/{view.spec.round}",
         view.keys,
+        done=fetched,
+        chains=open_chains(start.rows),
     )
 
     def latency_of(host: str) -> float:
-        state = hosts.get(host)
-        return usual if state is None or state.latency_seconds is None else state.latency_seconds
+        latency = usual_latency(start.hosts[host]) if host in start.hosts else None
+        return usual if latency is None else latency
 
-    return simulate(session, now, flags.fetch_concurrency, steady(latency_of), False).host_finished_at
+    return simulate(session, now, flags.fetch_concurrency, steady(latency_of), False)
 
 
-def _bytes(urls: Counter[str], hosts: dict[str, HostState]) -> float:
+def _bytes(pages: Counter[str], hosts: dict[str, HostState]) -> float:
     known = [host.bytes_mean for host in hosts.values() if host.bytes_mean is not None]
     usual = median(known) if known else UNKNOWN_PAGE_BYTES
     means = {name: host.bytes_mean for name, host in hosts.items()}
-    return sum(count * (means.get(host) or usual) for host, count in urls.items())
+    return sum(count * (means.get(host) or usual) for host, count in pages.items())

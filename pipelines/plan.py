@@ -7,6 +7,7 @@ import secrets
 import tempfile
 import time
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 from connectors.faults import CrawlFolderError
@@ -30,6 +31,7 @@ from schemas.flags import CrawlFlags
 from schemas.round import RoundPlan, RoundSpec
 from transforms import planning
 from transforms.absorb import absorb
+from transforms.remaining import remaining_seconds
 from transforms.view import RoundView, read_plan
 
 
@@ -49,7 +51,7 @@ def main(argv: Sequence[str]) -> int:
             document = document_of(view, plan)
     except CrawlFolderError as error:
         raise UsageError(str(error)) from error
-    print(json.dumps(document) if args.json else _text(document, view))
+    print(json.dumps(document) if args.json else _text(document))
     return EXIT_DONE
 
 
@@ -71,7 +73,7 @@ def plan_of(
         run_id="plan",
         as_of=(now if as_of is None else as_of) if plan is None else plan.as_of,
         started_at=now,
-        deadline_at=now + flags.round_minutes * 60,
+        deadline_at=now + (flags.round_minutes * 60 if plan is None else remaining_seconds(folder, plan)),
         flags=flags if plan is None else CrawlFlags.from_json(plan.flags),
         attempt=secrets.token_hex(4),
     )
@@ -79,38 +81,43 @@ def plan_of(
     if plan is not None or not view.has_work():
         return view, plan
     dues = [planning.select_due(view, part) for part in absorb(view)]
-    return view, planning.pack_round(view, dues) if dues else None
+    plan = planning.pack_round(view, dues) if dues else None
+    if plan is not None:
+        view.plan = plan
+    return view, plan
 
 
 def document_of(view: RoundView, plan: RoundPlan | None) -> dict[str, Any]:
-    """Return the plan as the contract's JSON members."""
-    if plan is None:
-        due_at = view.next_due_at()
-        nothing = Forecast(0.0, 0.0, [])
-        return _members(0, 0, [], nothing, {}) | {"next_due": format_instant(due_at) if due_at else None}
-    shards = [shard.__dict__ for shard in plan.shards]
-    return _members(plan.planned, plan.hosts, shards, forecast(view, plan), plan.left_out)
+    """Return the plan as the contract's JSON members, and which round it is.
 
-
-def _members(
-    urls: int, hosts: int, shards: list[dict[str, Any]], expected: Forecast, left_out: dict[str, int]
-) -> dict[str, Any]:
-    return {
-        "urls": urls,
-        "hosts": hosts,
-        "shards": shards,
+    ``unfinished`` says that it was planned before: then what is predicted is the rest, of which ``urls_done``
+    are none. ``next_due`` is there when nothing is due.
+    """
+    expected = Forecast(0.0, 0.0, []) if plan is None else forecast(view, plan)
+    document = {
+        "round": view.spec.round,
+        "unfinished": view.folder.unfinished_round() is not None,
+        "urls": plan.planned if plan else 0,
+        "urls_done": expected.urls_done,
+        "hosts": plan.hosts if plan else 0,
+        "shards": [asdict(shard) for shard in plan.shards] if plan else [],
         "predicted_seconds": expected.seconds,
         "predicted_bytes": expected.bytes,
         "slowest_hosts": expected.slowest_hosts,
-        "left_out": left_out,
+        "left_out": plan.left_out if plan else {},
     }
+    if plan is None:
+        due_at = view.next_due_at()
+        document["next_due"] = format_instant(due_at) if due_at is not None else None
+    return document
 
 
-def _text(document: dict[str, Any], view: RoundView) -> str:
+def _text(document: dict[str, Any]) -> str:
     if not document["urls"]:
         return f"nothing is due; next due: {document['next_due'] or 'never (the frontier is empty)'}"
+    done = f" (unfinished: {document['urls_done']} are done)" if document["unfinished"] else ""
     lines = [
-        f"round {view.spec.round}: {document['urls']} URLs of {document['hosts']} hosts, about "
+        f"round {document['round']}: {document['urls']} URLs of {document['hosts']} hosts{done}, about "
         f"{document['predicted_seconds']:.0f} s and {size(document['predicted_bytes'])}"
     ]
     for shard in document["shards"]:

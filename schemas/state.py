@@ -64,7 +64,8 @@ class HostState(NamedTuple):
     """What is known of one host name; the politeness clock that survives every restart.
 
     ``urls_known`` are its URLs in URL-seen, ``fetched_total`` those of them that were ever asked for, each
-    counted once however often it is visited.
+    counted once however often it is visited. ``latency_seconds`` is the last response time, which the adaptive
+    delay follows; ``usual_latency_seconds`` is what plans go by.
     """
 
     host: str
@@ -83,6 +84,7 @@ class HostState(NamedTuple):
     urls_waiting: int = 0
     fetched_total: int = 0
     bytes_mean: float | None = None
+    usual_latency_seconds: float | None = None
 
 
 class RobotsState(NamedTuple):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from statistics import mean, median
 
 from connectors.files import Storage
 from crawler.urls import host_of, registered_domain
@@ -24,10 +25,13 @@ class HostUpdate:
         self._names |= {state.host_key: host_of(state.url) for state in new}
         self._first: Counter[int] = Counter()
         self._found = Counter(state.host_key for state in new)
-        self._sizes: dict[int, list[int]] = {}
+        self._sizes: dict[int, list[float]] = {}
+        self._latencies: dict[int, list[float]] = {}
         for row in outcomes:
             if row.status == 200 and row.kind != "robots":
                 self._sizes.setdefault(row.host_key, []).append(row.body_bytes)
+            if row.status is not None and row.started_at is not None and row.finished_at is not None:
+                self._latencies.setdefault(row.host_key, []).append(row.finished_at - row.started_at)
 
     def count_first(self, host_key: int) -> None:
         """Count one URL of a host that was asked for the first time."""
@@ -37,13 +41,6 @@ class HostUpdate:
         """Count one URL that enters the crawl without being a link: a seed, or a fetched redirect's target."""
         self._found[host_key] += 1
         self._names[host_key] = host_of(url)
-
-    def _bytes_mean(self, host: HostState) -> float | None:
-        """Return the mean size of the host's pages, this round's and the earlier rounds' in equal parts."""
-        sizes = self._sizes.get(host.host_key)
-        if sizes is None:
-            return host.bytes_mean
-        return _mean(sizes) if host.bytes_mean is None else (host.bytes_mean + _mean(sizes)) / 2
 
     @property
     def asked(self) -> list[HostState]:
@@ -68,11 +65,19 @@ class HostUpdate:
                 host._replace(
                     fetched_total=host.fetched_total + self._first[key],
                     urls_known=host.urls_known + self._found[key],
-                    bytes_mean=self._bytes_mean(host),
+                    bytes_mean=_blended(host.bytes_mean, self._sizes.get(key), mean),
+                    usual_latency_seconds=_blended(
+                        host.usual_latency_seconds, self._latencies.get(key), median
+                    ),
                 )
             )
         return rows
 
 
-def _mean(sizes: Sequence[int]) -> float:
-    return sum(sizes) / len(sizes)
+def _blended(
+    before: float | None, values: Sequence[float] | None, middle: Callable[[Sequence[float]], float]
+) -> float | None:
+    """Return the middle of this round's values and what the earlier rounds came to, in equal parts."""
+    if not values:
+        return before
+    return middle(values) if before is None else (before + middle(values)) / 2

@@ -21,6 +21,7 @@ from connectors.rows import row_schema, rows_to_table, table_to_rows
 from crawler import frontier
 from crawler.budgets import FrontierPolicy, RoundTerms, planned_delay
 from crawler.packing import host_load, pack
+from crawler.politeness import usual_latency
 from crawler.ranks import EVERYTHING, Candidates, Cut, threshold_for, within_cut
 from crawler.urls import authority_of, host_of, registered_domain
 from schemas.manifest import FORMAT_VERSION
@@ -214,7 +215,7 @@ def _packed(
     policy = frontier_policy(view)
     loads = np.array(
         [
-            host_load(count, planned_delay(host, rules.rules_for(host.host), policy), host.latency_seconds)
+            host_load(count, planned_delay(host, rules.rules_for(host.host), policy), usual_latency(host))
             for count, host in zip(urls.tolist(), (states[key] for key in keys.tolist()), strict=True)
         ]
     )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import io
-from collections.abc import Iterator
+import json
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,7 +15,7 @@ import pytest
 from pipelines import inject
 from pipelines import round as round_command
 from tests.fakes.toy_server import Access, ToyServer, serve
-from tests.fakes.toy_web import ToyWeb
+from tests.fakes.toy_web import Page, Reply, ToyWeb
 
 DELAY_SECONDS = 0.1
 
@@ -63,6 +64,70 @@ class ToyCrawl:
             for name in tables
         }
         return duckdb.sql(query.format(**sources)).fetchall()
+
+
+Make = Callable[..., ToyCrawl]
+
+
+def story(name: str) -> str:
+    """Return a text of 160 words that shares none with a story of another name."""
+    return " ".join(f"{name}{n} {name}says {name}some{n % 7} {name}thing{n % 11}" for n in range(40))
+
+
+def small_web(pages: Mapping[str, tuple[str, list[str]]], robots: Mapping[str, str] | None = None) -> ToyWeb:
+    """Return a web of just these pages, URL -> (text, links), and robots.txt, host -> text."""
+    web = ToyWeb(sites=3, pages=1)
+    web.pages = {url: Page(url, "Title", text, links) for url, (text, links) in pages.items()}
+    web.replies.clear()
+    web.robots.clear()
+    for host, rules in (robots or {}).items():
+        web.robots[host] = Reply(200, rules.encode(), "text/plain")
+    return web
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Iterator[Make]:
+    """Return a function that makes a crawl of a small web and injects with these arguments."""
+    with contextlib.ExitStack() as stack:
+
+        def start(
+            pages: Mapping[str, tuple[str, list[str]]],
+            *arguments: str,
+            robots: Mapping[str, str] | None = None,
+        ) -> ToyCrawl:
+            web = small_web(pages, robots)
+            server = stack.enter_context(serve(web))
+            crawl = ToyCrawl(tmp_path / "crawl", web, server, [])
+            give(crawl, *arguments)
+            return crawl
+
+        yield start
+
+
+def give(crawl: ToyCrawl, *arguments: str) -> str:
+    """Run `pipelines.inject` and return what it printed."""
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        assert inject.main([f"--crawl={crawl.folder}", *arguments]) == 0
+    return out.getvalue()
+
+
+def outcomes(crawl: ToyCrawl, number: int) -> dict[str, tuple[str, str | None]]:
+    """Return outcome and reason of each planned URL of a round."""
+    rows = crawl.rows(
+        f"SELECT url, outcome, reason FROM {{captures}} WHERE kind = 'planned' AND round::INT = {number}"
+    )
+    return {url: (outcome, reason) for url, outcome, reason in rows}
+
+
+def manifest(crawl: ToyCrawl, number: int) -> dict:
+    """Return the manifest of a round."""
+    return json.loads((crawl.folder / f"rounds/{number:06d}/manifest.json").read_text())
+
+
+def in_days(days: int) -> str:
+    """Return the flag that moves "now" to so many days after the beginning of 2027."""
+    return f"--as_of={2027 + days // 365}-{1 + days % 365 // 31:02d}-{1 + days % 31:02d}T00:00:00Z"
 
 
 @pytest.fixture(scope="session")

@@ -2,70 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
-import json
-from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
 
-import pytest
-
-from pipelines import inject
-from tests.fakes.toy_server import serve
-from tests.fakes.toy_web import Page, ToyWeb
-from tests.pipelines.conftest import ToyCrawl
-
-Make = Callable[..., ToyCrawl]
-
-
-def story(name: str) -> str:
-    """Return a text of 160 words that shares none with a story of another name."""
-    return " ".join(f"{name}{n} {name}says {name}some{n % 7} {name}thing{n % 11}" for n in range(40))
-
+from tests.pipelines.conftest import Make, give, in_days, manifest, outcomes, story
 
 TEXT = story("tale")
-
-
-@pytest.fixture
-def make(tmp_path: Path) -> Iterator[Make]:
-    """Return a function that makes a crawl of a small web of these pages: URL -> (text, links)."""
-    with contextlib.ExitStack() as stack:
-
-        def start(pages: dict[str, tuple[str, list[str]]], *arguments: str) -> ToyCrawl:
-            web = ToyWeb(sites=3, pages=1)
-            web.pages = {url: Page(url, "Title", text, links) for url, (text, links) in pages.items()}
-            web.replies.clear()
-            web.robots.clear()
-            server = stack.enter_context(serve(web))
-            crawl = ToyCrawl(tmp_path / "crawl", web, server, [])
-            give(crawl, *arguments)
-            return crawl
-
-        yield start
-
-
-def give(crawl: ToyCrawl, *arguments: str) -> str:
-    """Run `pipelines.inject` and return what it printed."""
-    out = io.StringIO()
-    with contextlib.redirect_stdout(out):
-        assert inject.main([f"--crawl={crawl.folder}", *arguments]) == 0
-    return out.getvalue()
-
-
-def outcomes(crawl: ToyCrawl, number: int) -> dict[str, tuple[str, str | None]]:
-    rows = crawl.rows(
-        f"SELECT url, outcome, reason FROM {{captures}} WHERE kind = 'planned' AND round::INT = {number}"
-    )
-    return {url: (outcome, reason) for url, outcome, reason in rows}
-
-
-def manifest(crawl: ToyCrawl, number: int) -> dict:
-    return json.loads((crawl.folder / f"rounds/{number:06d}/manifest.json").read_text())
-
-
-def in_days(days: int) -> str:
-    return f"--as_of={2027 + days // 365}-{1 + days % 365 // 31:02d}-{1 + days % 31:02d}T00:00:00Z"
 
 
 def test_an_unchanged_page_is_not_parsed_and_not_a_page_again(make: Make) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+
+from crawler.politeness import usual_latency
 from schemas.fetch import OutcomeRow
 from schemas.state import HostState
 from tests.fakes.sessions import KEYS, state_of
@@ -35,6 +38,22 @@ def test_counts_are_added_to_what_the_host_had():
     after = updated(update)
     assert after[A] == before._replace(fetched_total=8, urls_known=12, bytes_mean=100.0)
     assert after[B] == host_row(B, urls_known=1)
+
+
+def test_the_usual_latency_is_no_hiccups() -> None:
+    times = [(0.0, 0.2), (1.0, 1.3), (2.0, 32.0)]
+    rows = [
+        outcome(f"http://{A}/{n}", started_at=start, finished_at=end, status=200)
+        for n, (start, end) in enumerate(times)
+    ]
+    rows.append(outcome(f"http://{A}/9", started_at=40.0, finished_at=41.0, outcome="failed_retry"))
+    first = updated(HostUpdate([host_row(A, latency_seconds=30.0)], rows, []))[A]
+    assert first.usual_latency_seconds == usual_latency(first) == pytest.approx(0.3)
+    assert first.latency_seconds == 30.0
+    second = updated(HostUpdate([first], rows[:1], []))[A]
+    assert second.usual_latency_seconds == pytest.approx(0.25)
+    assert usual_latency(host_row(A, latency_seconds=30.0)) == 30.0
+    assert usual_latency(host_row(A)) is None
 
 
 def test_a_host_of_which_only_a_seed_is_known_gets_a_row():
