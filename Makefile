@@ -11,7 +11,7 @@ ARGS ?=
 BENCH ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help crawl test check bench test-cases test-realweb test-chaos test-gcs test-s3 clean
+.PHONY: help crawl test check bench test-cases test-portable test-packaging test-flink test-realweb test-chaos test-gcs test-s3 clean
 
 help:  ## list the commands
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -59,6 +59,15 @@ bench: $(VENV)/bench.ok  ## measure; BENCH="round seen" for some only
 
 test-cases: $(VENV)/test.ok  ## other projects' test cases, from CASES_DIR
 	CASES_DIR="$(CASES_DIR)" $(BIN)/python -m pytest tests/conformance
+
+test-portable: $(VENV)/test.ok  ## the toy crawl on worker processes, a worker pool, Prism
+	PORTABLE=1 $(BIN)/python -m pytest tests/portable
+
+test-packaging: $(VENV)/test.ok  ## a wheel in an empty environment runs a whole toy round
+	PACKAGING=1 $(BIN)/python -m pytest tests/packaging
+
+test-flink: $(VENV)/test.ok  ## the toy crawl on a real Flink cluster; FLINK_VERSION, FLINK_JOB_SERVER_JAR
+	FLINK=1 $(BIN)/python -m pytest tests/flink
 
 test-realweb: $(VENV)/test.ok  ## crawl Debian's documentation packages behind nginx (installs them with apt-get)
 	REALWEB=1 $(BIN)/python -m pytest tests/realweb -s --timeout=1800

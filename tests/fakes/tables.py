@@ -24,6 +24,7 @@ MEASURED = frozenset(
         "original_length",
         "original_record_id",
         "original_date",
+        "original_url",
     }
 )
 FILES = frozenset({"warc_filename", "original_filename"})
@@ -34,7 +35,8 @@ Rows = Counter[tuple[Any, ...]]
 def normalised(crawl: Path) -> dict[str, Rows]:
     """Return each table's rows, counted: all rounds of the public tables and the index, the newest state.
 
-    Of a time, a duration, an offset and a record id only remains whether it is there, of a WARC file its subset.
+    Of a time, a duration, an offset and a record id only remains whether it is there, of a WARC file its subset. Of
+    two equal payloads the first to arrive is stored and the other refers to it: which is which does not remain.
     """
     tables = {table: _rows_of(sorted(crawl.glob(f"tables/{table}/*/*.parquet"))) for table in PUBLIC}
     manifests = [json.loads(path.read_text()) for path in sorted(crawl.glob("rounds/*/manifest.json"))]
@@ -87,7 +89,7 @@ def _index_rows(path: Path) -> Iterator[tuple[Any, ...]]:
     for line in gzip.decompress(path.read_bytes()).decode("utf-8").splitlines():
         key, _, document = line.split(" ", 2)
         members = json.loads(document)
-        kept = {k: v for k, v in members.items() if k not in ("offset", "length", "filename")}
+        kept = {k: v for k, v in members.items() if k not in ("offset", "length", "filename", "mime")}
         yield path.parent.name, path.name, key, json.dumps(kept, sort_keys=True)
 
 
