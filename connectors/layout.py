@@ -112,6 +112,16 @@ def warc_path(number: int, subset: str, name: str) -> str:
     return f"{warc_folder(number)}{subset}/{name}"
 
 
+def wet_folder(number: int) -> str:
+    """Return the folder of a round's exported texts."""
+    return f"wet/{number:06d}/"
+
+
+def wet_path(number: int, warc: str) -> str:
+    """Return the name of the texts of a WARC file: NAME.warc.gz has its texts in NAME.warc.wet.gz."""
+    return f"{wet_folder(number)}{warc.rpartition('/')[2].removesuffix('.gz')}.wet.gz"
+
+
 def warc_round(path: str) -> int | None:
     """Return the round that a WARC file's name tells, or None for another file."""
     match = _WARC_ROUND.match(path)

@@ -24,8 +24,10 @@ def place_of(storage: Storage, entry: FileEntry) -> str:
     return entry.path
 
 
-def table_batches(storage: Storage, entry: FileEntry, columns: Sequence[str]) -> Iterator[pa.Table]:
-    """Yield these columns of one file of a public table, at most 65,536 rows at a time, in order.
+def table_batches(
+    storage: Storage, entry: FileEntry, columns: Sequence[str], batch_rows: int = BATCH_ROWS
+) -> Iterator[pa.Table]:
+    """Yield these columns of one file of a public table, at most ``batch_rows`` rows at a time, in order.
 
     Memory is that of one row group of the columns named. A column that an older schema version lacks is null.
     Raises DamagedFile, naming the file, when it is gone, does not read, or holds another table;
@@ -42,7 +44,7 @@ def table_batches(storage: Storage, entry: FileEntry, columns: Sequence[str]) ->
                     f"{name} is damaged: it is no file of the table {entry.table}, but of {found}"
                 )
             present = [field.name for field in wanted if field.name in file.schema_arrow.names]
-            for batch in file.iter_batches(BATCH_ROWS, columns=present):
+            for batch in file.iter_batches(batch_rows, columns=present):
                 yield _with_all(batch, wanted)
     except FileNotFoundError as error:
         raise DamagedFile(f"{name} is missing") from error

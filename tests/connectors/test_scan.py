@@ -42,11 +42,8 @@ def write(target: Path) -> None:
     write_table(target, "duplicates", table_from_columns("duplicates", columns))
 
 
-def test_batches_hold_the_columns_asked_for_in_their_order(
-    storage: Storage, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(scan, "BATCH_ROWS", 1_000)
-    batches = list(scan.table_batches(storage, entry(), ["similarity", "url"]))
+def test_batches_hold_the_columns_asked_for_in_their_order(storage: Storage) -> None:
+    batches = list(scan.table_batches(storage, entry(), ["similarity", "url"], 1_000))
     assert [batch.num_rows for batch in batches] == [1_000, 1_000, 500]
     whole = pa.concat_tables(batches)
     assert whole.column_names == ["similarity", "url"]
