@@ -8,7 +8,6 @@ index of that many pages.
 from __future__ import annotations
 
 import json
-import resource
 import subprocess
 import sys
 import tempfile
@@ -115,6 +114,9 @@ def measure_gate(folder: Path, stored: int, count: int) -> dict[str, float]:
         "gate_grown_mb": peak_mb() - before,
         "verdicts": sum(item.rows for item in items if isinstance(item, VerdictRef)),
     }
+    written = [item.path for item in items if isinstance(item, FileEntry)]
+    for path in [*written, *(info.path for info in view.storage.list("rounds/000002/"))]:
+        view.storage.delete(path)
     return {**figures, **measure_probe(view.storage, entries, stored, count)}
 
 
@@ -175,8 +177,9 @@ def measure_probe(storage: Storage, entries: list[FileEntry], stored: int, count
 
 
 def peak_mb() -> float:
-    """Return the greatest resident size of this process so far."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    """Return the greatest resident size of this process so far; getrusage would count that of its parent."""
+    status = Path("/proc/self/status").read_text()
+    return int(status.split("VmHWM:")[1].split()[0]) / 1024
 
 
 def in_fresh_process(stored: int, count: int) -> dict[str, float]:
