@@ -149,8 +149,9 @@ class ShardRun:
                     yield self._close(recorder, is_over and self.orders.stopped_at is None)
                     recorder = self._open_segment(recorder.number + 1)
         finally:
+            # What is in hand ends before the lease does: whoever comes next may ask the same hosts.
+            pool.shutdown(wait=True, cancel_futures=True)
             recorder.discard()
-            pool.shutdown(wait=False, cancel_futures=True)
             for probe in self.probes.values():
                 probe.close()
         if self.orders.stopped_at is not None:
@@ -168,6 +169,8 @@ class ShardRun:
         )
 
     def _close(self, recorder: SegmentRecorder, is_last: bool) -> SegmentRef:
+        if not self.lease.holds(self.clock.monotonic(), 0.0):
+            raise LeaseLost(f"another attempt may hold shard {self.shard}; this one records nothing more")
         hosts, robots = self.session.changed_hosts(), self.session.changed_robots()
         segment = recorder.close(hosts, robots, self.clock.now(), is_last)
         self._log(f"checkpoint {segment.segment}")
