@@ -12,10 +12,9 @@ from crawler.fingerprints import bucket_shares
 from crawler.neardup import SIGNATURE_BYTES
 from crawler.resolve import ANCHORS, HOT_ANCHORS, HOT_BUCKET
 from schemas.round import Tally
-from transforms.compaction import add_run
 from transforms.gate_index import BANDS
 from transforms.gate_parts import GatePart, Given, Task, byte_matrix, deal, numbers
-from transforms.gate_texts import deal_queries, page_ids_of
+from transforms.gate_texts import add_runs, deal_queries, page_ids_of
 from transforms.gate_view import GateView
 
 
@@ -97,12 +96,5 @@ def index_buckets(view: GateView, task: Task, given: Given) -> Iterator[object]:
     fits = rank + before[groups.of_row] < HOT_BUCKET if len(bucket) else np.zeros(0, dtype=bool)
     if not fits.all():
         yield Tally("counter", "gate/bands_of_full_buckets", int((~fits).sum()))
-    bucket, page_id = bucket[fits], page_id[fits]
-    owner = bucket_shares(bucket, view.partitions)
-    for partition in task.partitions(view.partitions):
-        own = np.flatnonzero(owner == partition)
-        written = add_run(
-            view.in_round(), BANDS, partition, {"k1": bucket[own], "k2": page_id[own]} if len(own) else None
-        )
-        yield from written.files
-        yield from written.replaced
+    columns = {"k1": bucket[fits], "k2": page_id[fits]}
+    yield from add_runs(view, task, BANDS, columns, bucket_shares(bucket[fits], view.partitions))

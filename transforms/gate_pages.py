@@ -98,22 +98,30 @@ def _each_once(docs: pa.Table) -> pa.Table:
 
 
 def _is_same(view: GateView, task: Task, docs: pa.Table) -> np.ndarray:
-    same = np.zeros(len(docs), dtype=bool)
+    """Return which pages have the text that the index has of them."""
     hosts, urls = numbers(docs, "host_key"), numbers(docs, "url_key")
-    digests, signatures = docs.column("text_digest"), docs.column("signature")
     owner = share_of(hosts, view.partitions)
-    for partition in task.partitions(view.partitions):
-        entries = view.entries(SKETCHES.name, partition)
-        rows = np.flatnonzero(owner == partition)
+
+    def same_rows(partition: int) -> np.ndarray:
+        entries, rows = view.entries(SKETCHES.name, partition), np.flatnonzero(owner == partition)
         if not entries or not len(rows):
-            continue
+            return rows[:0]
         found = sketches_of_pages(view.storage, entries, hosts[rows], urls[rows], view.partitions)
-        known = zip(
-            found.rows.column("digest").to_pylist(), found.rows.column("signature").to_pylist(), strict=True
-        )
-        for row, (digest, signature) in zip(rows[found.candidate].tolist(), known, strict=True):
-            own = signatures[row].as_py()
-            same[row] = own == signature and stored_digest(digests[row].as_py(), own) == digest
+        own, known = docs.take(rows[found.candidate]), found.rows
+        same = [
+            signature == stored_signature and stored_digest(digest, signature) == stored
+            for digest, signature, stored, stored_signature in zip(
+                own.column("text_digest").to_pylist(),
+                own.column("signature").to_pylist(),
+                known.column("digest").to_pylist(),
+                known.column("signature").to_pylist(),
+                strict=True,
+            )
+        ]
+        return rows[found.candidate[np.array(same, dtype=bool)]]
+
+    same = np.zeros(len(docs), dtype=bool)
+    same[np.concatenate(view.each(same_rows, task.partitions(view.partitions)))] = True
     return same
 
 
@@ -164,14 +172,15 @@ def verify_matches(view: GateView, task: Task, given: Given) -> Iterator[GatePar
     asked = _asked(given.table("docs", ["host_key", "url_key", "text_digest", "signature"]))
     ids = numbers(queries, "page_id")
     owner = partitions_of(ids, view.partitions)
-    found = [SCHEMAS["stored"].empty_table()]
-    for partition in task.partitions(view.partitions):
-        entries = view.entries(SKETCHES.name, partition)
-        rows = np.flatnonzero(owner == partition)
-        if entries and len(rows):
-            stored = _standing(view, entries, ids[rows], asked)
-            found.append(_links(view, queries.take(rows[stored.query]), stored).cast(SCHEMAS["stored"]))
-    links = pa.concat_tables(found)
+
+    def verify(partition: int) -> pa.Table:
+        entries, rows = view.entries(SKETCHES.name, partition), np.flatnonzero(owner == partition)
+        if not entries or not len(rows):
+            return SCHEMAS["stored"].empty_table()
+        stored = _standing(view, entries, ids[rows], asked)
+        return _links(view, queries.take(rows[stored.query]), stored).cast(SCHEMAS["stored"])
+
+    links = pa.concat_tables(view.each(verify, task.partitions(view.partitions)))
     yield from deal(view, "stored", task.tasks, links, share_of(numbers(links, "text"), task.tasks))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 import pyarrow as pa
@@ -21,7 +21,7 @@ from crawler.fingerprints import (
 )
 from crawler.resolve import EXACT
 from schemas.round import PartitionPart
-from transforms.compaction import add_run
+from transforms.compaction import Written, add_run
 from transforms.gate_index import DIGESTS
 from transforms.gate_pages import deal_verdicts
 from transforms.gate_parts import (
@@ -86,14 +86,16 @@ def page_ids_of(
     view: GateView, task: Task, table: runs.RunTable, keys: np.ndarray, owner: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return (position in ``keys``, page id) of every row with these keys; ``owner`` names their partitions."""
-    positions, ids = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.uint64)]
-    for partition in task.partitions(view.partitions):
+
+    def look_up(partition: int) -> tuple[np.ndarray, np.ndarray]:
         entries, own = view.entries(table.name, partition), np.flatnonzero(owner == partition)
-        if entries and len(own):
-            found = runs.lookup(view.storage, table, entries, keys[own])
-            positions.append(own[found.candidate])
-            ids.append(numbers(found.rows, "k2"))
-    return np.concatenate(positions), np.concatenate(ids)
+        if not entries or not len(own):
+            return own[:0], keys[:0]
+        found = runs.lookup(view.storage, table, entries, keys[own])
+        return own[found.candidate], numbers(found.rows, "k2")
+
+    answers = view.each(look_up, task.partitions(view.partitions))
+    return np.concatenate([rows for rows, _ in answers]), np.concatenate([ids for _, ids in answers])
 
 
 def deal_queries(view: GateView, task: Task, queries: pa.Table) -> Iterator[GatePart]:
@@ -200,10 +202,20 @@ def _indexed(view: GateView, task: Task, kept: pa.Table) -> Iterator[object]:
     yield from deal(view, "entries", task.tasks, entries, bucket_shares(bucket, task.tasks))
     number = text_numbers(kept)
     owner = share_of(number, view.partitions)
-    for partition in task.partitions(view.partitions):
+    yield from add_runs(view, task, DIGESTS, {"k1": digest_keys(number), "k2": ids}, owner)
+
+
+def add_runs(
+    view: GateView, task: Task, table: runs.RunTable, columns: Mapping[str, np.ndarray], owner: np.ndarray
+) -> Iterator[object]:
+    """Add rows to a table, each to the partition that ``owner`` names; yield files and replaced paths."""
+
+    def add(partition: int) -> Written:
         own = np.flatnonzero(owner == partition)
-        columns = {"k1": digest_keys(number[own]), "k2": ids[own]} if len(own) else None
-        written = add_run(view.in_round(), DIGESTS, partition, columns)
+        rows = {name: column[own] for name, column in columns.items()} if len(own) else None
+        return add_run(view.in_round(), table, partition, rows)
+
+    for written in view.each(add, task.partitions(view.partitions)):
         yield from written.files
         yield from written.replaced
 

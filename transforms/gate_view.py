@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TypeVar
 
 from connectors.files import Storage, open_storage
 from crawler.resolve import AlikePolicy
@@ -14,6 +16,9 @@ from schemas.round import RoundSpec
 from transforms.view import RoundView, open_view
 
 TEXT_PARTITIONS = 64
+REMOTE_THREADS = 8
+
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -59,6 +64,13 @@ class GateView:
         if self.round_view is None:
             raise ValueError("a gate on texts is in no round")
         return self.round_view
+
+    def each(self, work: Callable[[int], Result], partitions: Iterable[int]) -> list[Result]:
+        """Return ``work`` of each partition, in order; several at once in an object store, where requests wait."""
+        if "://" not in self.storage.root:
+            return [work(partition) for partition in partitions]
+        with ThreadPoolExecutor(REMOTE_THREADS) as pool:
+            return list(pool.map(work, partitions))
 
     def work_path(self, name: str) -> str:
         """Return a fresh name for a file that one step leaves for another."""

@@ -141,7 +141,7 @@ def run_stages(view: GateView, tasks: int, refs: Iterable[ParsedRef]) -> list[ob
 class GateCrawl:
     """A crawl folder whose rounds are given as pages. ``kept`` holds the text of each page that stays."""
 
-    def __init__(self, folder: Path, partitions: int = 4, near_dup_threshold: float = 0.8) -> None:
+    def __init__(self, folder: Path | str, partitions: int = 4, near_dup_threshold: float = 0.8) -> None:
         self.folder = CrawlFolder.at(str(folder))
         self.partitions = partitions
         self.policy = AlikePolicy(near_dup_threshold)

@@ -12,11 +12,13 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from connectors import rounds
 from crawler.neardup import sketch_of, text_digest
 from crawler.resolve import resolve
 from schemas.page import Sketch
 from schemas.round import PartitionPart, Tally, VerdictRef
 from tests.fakes.gate_rounds import Doc, GateCrawl, Verdict, members_of
+from tests.fakes.memory_store import MemoryStorage
 from tests.fakes.texts import make_words
 from transforms.dedup import MarkDuplicates
 from transforms.gate_view import GateSpec, open_gate
@@ -199,6 +201,15 @@ def test_runs_are_merged_and_still_answer(tmp_path) -> None:
     again = [Doc(f"http://again{number}.example/", long_text(number)) for number in range(20)]
     verdicts = crawl.run_round(again, 2)
     assert {verdict.kept_url for verdict in verdicts} == {f"http://h{n}.example/" for n in range(20)}
+
+
+def test_the_same_in_an_object_store(tmp_path, monkeypatch) -> None:
+    docs, local = make_docs(3), GateCrawl(tmp_path)
+    expected_verdicts = [local.run_round(docs[number::2]) for number in range(2)]
+    store = MemoryStorage(root="mem://bucket/verdicts")
+    monkeypatch.setattr(rounds, "open_storage", lambda root: store)
+    remote = GateCrawl(store.root)
+    assert [remote.run_round(docs[number::2], 2) for number in range(2)] == expected_verdicts
 
 
 @pytest.mark.parametrize("shards", [1, 8])
