@@ -60,7 +60,11 @@ class TextFile:
         self._file.close()
 
     def append(self, source: Source, text: str) -> None:
-        """Write one text (WARC/1.1 section 6.8): type text/plain, block digest, target URI and date of the capture."""
+        """Write one text (WARC/1.1 section 6.8), with target URI and date of its capture.
+
+        The type is stated as identified, too: readers that do not find it there guess, and drop what
+        happens to begin like something else.
+        """
         block = text.encode("utf-8", "replace")
         fields = [
             ("WARC-Type", "conversion"),
@@ -70,6 +74,7 @@ class TextFile:
             ("WARC-Warcinfo-ID", f"<{self._warcinfo_id}>"),
             ("WARC-Refers-To", source.refers_to),
             ("WARC-Block-Digest", f"sha1:{sha1(block)}"),
+            ("WARC-Identified-Payload-Type", TEXT),
             ("Content-Type", TEXT),
         ]
         self._file.append([Record("conversion", fields, block)])

@@ -120,6 +120,7 @@ def test_a_conversion_record_says_where_it_comes_from(tmp_path: Path) -> None:
         "WARC-Warcinfo-ID": info.get("WARC-Record-ID"),
         "WARC-Refers-To": source().refers_to,
         "WARC-Block-Digest": text.get("WARC-Block-Digest"),
+        "WARC-Identified-Payload-Type": "text/plain",
         "Content-Type": "text/plain",
         "Content-Length": "6",
     }
