@@ -45,7 +45,7 @@ def main(argv: Sequence[str]) -> int:
 
 def json_of(document: dict[str, Any]) -> str:
     """Return the document as one line of JSON in ASCII, instants as RFC 3339, control characters escaped."""
-    return json.dumps(document, default=_plain).replace("\x7f", "\\u007f")
+    return json.dumps(document, default=_plain)
 
 
 def _plain(value: object) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 
 from connectors.calendar_lookup import Standing
 from connectors.rounds import CrawlFolder
+from connectors.sweep import KEPT_MANIFESTS
 from crawler.rewriting import changes
 from crawler.urls import (
     NormalUrl,
@@ -29,7 +30,6 @@ from transforms.revisits import recrawl_policy
 from transforms.rules_now import operator_rules, refusal, robots_state, robots_verdict
 from transforms.state_tables import HOSTS, known_hosts
 
-KEPT_PLANS = 3
 MOST_LINKS = 1_000
 _CAPTURE_MEMBERS = (
     *("round", "kind", "started_at", "fetch_status", "fetch_redirect"),
@@ -137,9 +137,7 @@ class _Explanation:
 
     def _plan_rows(self) -> dict[int, PlanRow]:
         """Return what the plans that are still there made of the URL, by round."""
-        numbers = set(range(max(1, self.crawl.newest + 1 - KEPT_PLANS), self.crawl.newest + 1))
-        if self.standing is not None and self.standing.slot.tier:
-            numbers.add(self.standing.dealt_in)
+        numbers = set(range(max(1, self.crawl.newest + 1 - KEPT_MANIFESTS), self.crawl.newest + 1))
         if self.crawl.unfinished is not None:
             numbers.add(self.crawl.newest + 1)
         rows = {number: plan_row(self.crawl, number, self.url) for number in sorted(numbers)}

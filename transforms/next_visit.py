@@ -110,5 +110,5 @@ def _why_in_order(state: UrlState, policy: RecrawlPolicy) -> str:
         seconds, ""
     )
     changes = f"{state.changes} changes in {state.visits} visits" if state.visits > 1 else "one visit so far"
-    doubled = ", doubled for a duplicate" if state.status == UrlStatus.DUPLICATE else ""
+    doubled = ", at least doubled for a duplicate" if state.status == UrlStatus.DUPLICATE else ""
     return f"{changes}: an interval of {seconds / HOUR_SECONDS:.1f} h{bound}{doubled}, before jitter"
