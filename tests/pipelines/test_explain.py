@@ -170,6 +170,23 @@ def test_a_denial_names_the_line_and_the_robots_txt_that_held_it(toy_crawl: ToyC
     assert "the copy in force forbids it" in text
 
 
+@pytest.mark.parametrize(
+    ("url", "access", "allowed"),
+    [
+        (HUB, "allow", True),
+        ("http://www.robots-503.example/", "deny", False),
+        ("http://www.robots-wild.example/public.html", "rules", True),
+        ("http://www.robots-wild.example/never/private", "rules", False),
+    ],
+)
+def test_the_copy_of_robots_txt_in_force_gives_its_verdict(
+    toy_crawl: ToyCrawl, url: str, access: str, allowed: bool
+) -> None:
+    robots = asked(toy_crawl, url)["robots"]
+    assert (robots["access"], robots["allowed"]) == (access, allowed)
+    assert robots["fetched_at"] < robots["expires_at"]
+
+
 def test_a_robots_txt_that_moved_is_followed_to_where_it_lies(toy_crawl: ToyCrawl) -> None:
     entry = asked(toy_crawl, "http://www.robots-moved.example/private")["rounds"][-1]
     assert entry["robots"]["url"] == "http://robots-moved.example/robots.txt"
