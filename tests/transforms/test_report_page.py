@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import copy
 import re
+from collections.abc import Iterator
 from html.parser import HTMLParser
+from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.text import Text
 
 from connectors.rounds import CrawlFolder
 from tests.fakes.large_round import write_round
@@ -15,6 +20,7 @@ from tests.transforms.test_report_figures import NOW, capture, figures
 from transforms.report_charts import bar_chart
 from transforms.report_figures import RoundFigures, figures_of
 from transforms.report_html import LONGEST, Markup, paragraph, percent, printable, shown, table
+from transforms.report_svg import svg_of
 from transforms.report_words import binary_size, count, size, span
 from transforms.reporting import page_of, write_report
 
@@ -233,3 +239,51 @@ def test_labels_of_charts_stay_text_whatever_they_hold() -> None:
 )
 def test_numbers_are_written_for_a_person(words: str, expected: str) -> None:
     assert words == expected
+
+
+def hidden_labels(figure: Any) -> Iterator[Text]:
+    """Return labels of ticks that are not drawn: out of view, or of an axis that is off."""
+    for axes in figure.axes:
+        for axis in (axes.xaxis, axes.yaxis):
+            low, high = sorted(axis.get_view_interval())
+            for tick in axis.get_major_ticks():
+                if not axis.get_visible() or not low <= tick.get_loc() <= high:
+                    yield tick.label1
+
+
+def test_no_text_of_a_chart_overlaps_another_or_is_cut(
+    large: RoundFigures, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn: list[tuple[str, Any]] = []
+
+    def keep(figure: Any, name: str, title: str) -> Markup:
+        drawn.append((name, figure))
+        return svg_of(figure, name, title)
+
+    monkeypatch.setattr("transforms.report_charts.svg_of", keep)
+    page_of(large)
+    assert len(drawn) == 11
+    for name, figure in drawn:
+        renderer = FigureCanvasAgg(figure).get_renderer()
+        figure.draw(renderer)
+        unseen = set(hidden_labels(figure))
+        boxes = [
+            (text.get_text(), text.get_window_extent(renderer))
+            for text in figure.findobj(Text)
+            if text.get_visible() and text.get_text().strip() and text not in unseen
+        ]
+        assert len(boxes) > 4
+        for (first, one), (second, other) in combinations(boxes, 2):
+            overlap = (
+                min(one.x1, other.x1) - max(one.x0, other.x0),
+                min(one.y1, other.y1) - max(one.y0, other.y0),
+            )
+            assert min(overlap) <= 0.5, (name, first, second)
+        for text, box in boxes:
+            inside = (
+                box.x0 >= -1
+                and box.y0 >= -1
+                and box.x1 <= figure.bbox.x1 + 1
+                and box.y1 <= figure.bbox.y1 + 1
+            )
+            assert inside, (name, text, box, figure.bbox)
