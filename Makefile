@@ -11,7 +11,7 @@ ARGS ?=
 BENCH ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help crawl test check bench test-cases test-portable test-packaging test-flink test-realweb test-chaos test-gcs test-s3 clean
+.PHONY: help crawl test check bench test-cases test-portable test-packaging test-flink test-realweb test-chaos test-gcs test-s3 test-dataflow test-airflow clean
 
 help:  ## list the commands
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -68,6 +68,18 @@ test-packaging: $(VENV)/test.ok  ## a wheel in an empty environment runs a whole
 
 test-flink: $(VENV)/test.ok  ## the toy crawl on a real Flink cluster; FLINK_VERSION, FLINK_JOB_SERVER_JAR
 	FLINK=1 $(BIN)/python -m pytest tests/flink
+
+test-gcs: $(VENV)/stores.ok  ## whole rounds on an emulator of Google Cloud Storage (needs Go, once)
+	STORES=gs $(BIN)/python -m pytest tests/stores -s --durations=10
+
+test-s3: $(VENV)/stores.ok  ## whole rounds on an emulator of S3
+	STORES=s3 $(BIN)/python -m pytest tests/stores -s --durations=10
+
+test-dataflow: $(VENV)/stores.ok  ## a round submitted as to Dataflow: options, graph, coders, packages
+	$(BIN)/python -m pytest tests/dataflow -s --durations=10
+
+test-airflow: $(VENV)/test.ok  ## scheduled, killed, retried and published by a real Airflow 3
+	$(BIN)/python -m pytest tests/airflow -s --durations=10
 
 test-realweb: $(VENV)/test.ok  ## crawl Debian's documentation packages behind nginx (installs them with apt-get)
 	REALWEB=1 $(BIN)/python -m pytest tests/realweb -s --timeout=1800

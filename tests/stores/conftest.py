@@ -1,25 +1,26 @@
-"""Emulators of object stores on loopback, started and ended with the run that asks for this folder."""
+"""Emulators of object stores on loopback, started and ended with the run that asks for this folder.
+
+STORES=gs or STORES=s3 leaves the other store out.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import secrets
-import socket
-import subprocess
-import sys
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from connectors.clock import SystemClock
 from connectors.files import Storage, open_storage
+from tests.fakes.emulators import gcs_emulator, s3_emulator
+from tests.fakes.faulty_proxy import FaultyProxy, faulty_proxy
+from tests.fakes.remote_crawl import RemoteCrawl
+from tests.fakes.toy_server import serve
+from tests.fakes.toy_web import ToyWeb
 
-ROOT = Path(__file__).parents[2]
-FAKE_GCS = ROOT / ".cache" / "bin" / "fake-gcs-server"
-FAKE_GCS_SOURCE = "github.com/fsouza/fake-gcs-server@v1.56.1"
+ADDRESS = {"gs": "STORAGE_EMULATOR_HOST", "s3": "AWS_ENDPOINT_URL"}
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -27,67 +28,21 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return None if any("tests/stores" in str(arg) for arg in config.invocation_params.args) else True
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def wait_for_port(port: int, process: subprocess.Popen[bytes]) -> None:
-    clock = SystemClock()
-    end = clock.monotonic() + 60
-    while clock.monotonic() < end and process.poll() is None:
-        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
-            return
-        clock.wait(0.1)
-    raise RuntimeError(f"{process.args!r} does not listen on port {port}")
-
-
-@contextlib.contextmanager
-def served(port: int, *command: str) -> Iterator[None]:
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        wait_for_port(port, process)
-        yield
-    finally:
-        process.terminate()
-        process.wait(30)
-
-
 @pytest.fixture(scope="session")
 def gcs_address() -> Iterator[str]:
-    """An emulator that honours generation conditions, with the bucket ``crawls``."""
-    if not FAKE_GCS.exists():
-        FAKE_GCS.parent.mkdir(parents=True, exist_ok=True)
-        subprocess.run(
-            ["go", "install", FAKE_GCS_SOURCE], env={**os.environ, "GOBIN": str(FAKE_GCS.parent)}, check=True
-        )
-    port = free_port()
-    host = f"127.0.0.1:{port}"
-    options = ["-scheme", "http", "-host", "127.0.0.1", "-port", str(port), "-backend", "memory"]
-    names = ["-public-host", host, "-external-url", f"http://{host}"]
-    with served(port, str(FAKE_GCS), *options, *names):
-        bucket = urllib.request.Request(
-            f"http://{host}/storage/v1/b?project=x",
-            data=b'{"name": "crawls"}',
-            headers={"Content-Type": "application/json"},
-        )
-        urllib.request.urlopen(bucket).close()
-        yield f"http://{host}"
+    """An emulator of Google Cloud Storage with the bucket ``crawls``."""
+    with gcs_emulator() as address:
+        yield address
 
 
 @pytest.fixture(scope="session")
 def s3_address() -> Iterator[str]:
-    """An emulator that honours If-Match and If-None-Match, with the bucket ``crawls``."""
-    port = free_port()
-    server = str(Path(sys.executable).with_name("moto_server"))
-    with served(port, server, "-H", "127.0.0.1", "-p", str(port)):
-        bucket = urllib.request.Request(f"http://127.0.0.1:{port}/crawls", method="PUT")
-        urllib.request.urlopen(bucket).close()
-        yield f"http://127.0.0.1:{port}"
+    """An emulator of S3 with the bucket ``crawls``."""
+    with s3_emulator() as address:
+        yield address
 
 
-@pytest.fixture(params=["gs", "s3"])
+@pytest.fixture(params=os.environ.get("STORES", "gs s3").split())
 def scheme(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """One kind of store, its emulator named in the environment."""
     name: str = request.param
@@ -105,3 +60,37 @@ def scheme(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
 def storage(scheme: str) -> Storage:
     """An empty storage of its own."""
     return open_storage(f"{scheme}://crawls/test-{secrets.token_hex(8)}")
+
+
+@contextlib.contextmanager
+def toy_crawl(root: str, pages: int = 6) -> Iterator[RemoteCrawl]:
+    """Serve a toy web of its own and make a crawl of it at ``root``; no round was run yet."""
+    web = ToyWeb(sites=6, pages=pages, robots_delay_seconds=0.3)
+    with serve(web) as server:
+        crawl = RemoteCrawl(root, web, server)
+        crawl.inject()
+        yield crawl
+
+
+@pytest.fixture(scope="session")
+def local_tables(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[tuple]]:
+    """What three rounds find when the crawl folder is on a local disk."""
+    folder = tmp_path_factory.mktemp("local")
+    with toy_crawl(str(folder / "crawl")) as crawl:
+        assert crawl.round("--rounds=3")[0] == 0
+        return crawl.tables(folder / "copy")
+
+
+@pytest.fixture
+def proxy(scheme: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[FaultyProxy]:
+    """A proxy before the store that lets everything pass until a test says otherwise."""
+    with faulty_proxy(os.environ[ADDRESS[scheme]], every=0) as served:
+        monkeypatch.setenv(ADDRESS[scheme], served.address)
+        yield served
+
+
+@pytest.fixture
+def crawl(proxy: FaultyProxy, scheme: str) -> Iterator[RemoteCrawl]:
+    """A fresh crawl of the toy web on the store, behind the proxy."""
+    with toy_crawl(f"{scheme}://crawls/toy-{secrets.token_hex(6)}") as made:
+        yield made
