@@ -27,6 +27,7 @@ class LinkCollector:
         self._max_links = max_links
         self._links: dict[str, Link] = {}
         self._seen: set[str] = set()
+        self._refused: dict[str, str] = {}
         self._rejected: Counter[str] = Counter()
 
     def is_new(self, href: str) -> bool:
@@ -40,8 +41,13 @@ class LinkCollector:
         if len(self._links) >= self._max_links:
             self._rejected[LIMIT_REASON] += 1
             return
+        reason = self._refused.get(href)
+        if reason is not None:
+            self._rejected[reason] += 1
+            return
         target = normalise(href, self.base_url, self._encoding)
         if not isinstance(target, NormalUrl):
+            self._refused[href] = target.reason
             self._rejected[target.reason] += 1
             return
         self._seen.add(href)

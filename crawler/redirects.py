@@ -40,12 +40,12 @@ def stays_in_domain(visit: Visit, target: str) -> bool:
 
 
 def redirect_of(
-    visit: Visit, reply: Reply, max_redirects: int, may_follow: Callable[[str], bool]
+    visit: Visit, reply: Reply, max_redirects: int, may_follow: Callable[[str, str], bool]
 ) -> Redirect:
     """Return what becomes of a redirect.
 
-    Followed within the registered domain, up to ``max_redirects`` hops, when ``may_follow`` allows the
-    target; any other target is left for a later round (redirect_queued). A loop, or a hop too many, is gone
+    Followed within the registered domain, up to ``max_redirects`` hops, when ``may_follow`` allows target and
+    source; any other target is left for a later round (redirect_queued). A loop, or a hop too many, is gone
     and its target is not to become a candidate: else each round would walk an endless chain a little
     further. No usable Location is redirect_invalid.
     """
@@ -55,7 +55,7 @@ def redirect_of(
     chain = (*visit.chain, visit.url)
     if target in chain:
         return Redirect(GONE, LOOP, target, None)
-    if not stays_in_domain(visit, target) or not may_follow(target):
+    if not stays_in_domain(visit, target) or not may_follow(target, visit.url):
         return Redirect(REDIRECTED, QUEUED, target, None)
     if len(chain) > max_redirects:
         return Redirect(GONE, TOO_MANY, target, None)

@@ -138,9 +138,8 @@ class RobotsBook:
         reason = f"truncated_{reply.truncated}" if broken else reply.failure
         if reason is None and access != RULES:
             reason = f"http_{reply.status}"
-        if reason in REFUSALS and visit.chain:
-            # Not the authority is refused but where its robots.txt redirects to.
-            reason = UNREACHABLE
+        if visit.chain:
+            reason = _seen_from_afar(reason)
         body = clip(reply.body) if access == RULES else b""
         for authority in {visit.authority, _owner_of(visit.url) or visit.authority}:
             self._keep(authority, reply.finished_at, access, reply.status, reason, body)
@@ -148,7 +147,8 @@ class RobotsBook:
     def _adopt(self, authority: str, other: RobotsState) -> None:
         """Give an authority the answer of another, to which its robots.txt redirects."""
         host_key = self._keys.host_key(host_of(_robots_url(authority)))
-        self._states[authority] = other._replace(authority=authority, host_key=host_key)
+        reason = _seen_from_afar(other.reason)
+        self._states[authority] = other._replace(authority=authority, host_key=host_key, reason=reason)
         self._changed.add(authority)
 
     def _keep(
@@ -174,6 +174,14 @@ def denial_of(state: RobotsState) -> tuple[str, str]:
     if state.reason in NO_CONNECTION:
         return FAILED_RETRY, word_of(str(state.reason))
     return DEFERRED, REDIRECTED_AWAY if state.reason == REDIRECTED_AWAY else UNREACHABLE
+
+
+def _seen_from_afar(reason: str | None) -> str | None:
+    """Return what a failure means for an authority that redirects to where it happened.
+
+    Not the authority itself is refused, or lost: it answers, and its URLs wait.
+    """
+    return UNREACHABLE if reason in REFUSALS or reason in NO_CONNECTION else reason
 
 
 def _robots_url(authority: str) -> str:

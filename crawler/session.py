@@ -52,7 +52,7 @@ class ShardSession:
     authorities (any may lack), ``rules_of`` the operator's rules of a host. No request starts at or after
     ``deadline_at``. After a takeover: ``first_request_after`` (see HostBook), ``done`` URLs that the journal
     records, ``chains`` from ``open_chains``. ``known`` says whether the crawl knows a URL already, ``admits``
-    whether its scope lets a redirect's target in.
+    whether its scope lets (target, source) of a redirect in.
 
     Guarantees, whatever the replies: requests to one host never overlap and keep its delay, counted from the
     end of the last one; robots.txt is asked for first and obeyed; each planned URL gets exactly one row of
@@ -75,7 +75,7 @@ class ShardSession:
         done: Collection[str] = (),
         chains: Mapping[str, tuple[str, ...]] | None = None,
         known: Callable[[str], bool] = lambda url: False,
-        admits: Callable[[str], bool] = lambda url: True,
+        admits: Callable[[str, str], bool] = lambda url, source_url: True,
     ) -> None:
         self.deadline_at = deadline_at
         self._policy, self._known, self._admits = policy, known, admits
@@ -267,5 +267,5 @@ class ShardSession:
         host = self._hosts.state(flight.visit.host)
         return self._ledger.record(flight.visit, reply, judgement, flight.owed_seconds, host, target)
 
-    def _may_follow(self, url: str) -> bool:
-        return url not in self._taken and self._admits(url) and not self._known(url)
+    def _may_follow(self, url: str, source_url: str) -> bool:
+        return url not in self._taken and self._admits(url, source_url) and not self._known(url)

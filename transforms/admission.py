@@ -58,10 +58,10 @@ class LinkGate:
         return admit(context).reason
 
 
-def redirect_gate(view: RoundView) -> Callable[[str], bool]:
-    """Return whether a redirect's target may be asked in the same round, as a link to it would be admitted."""
+def redirect_gate(view: RoundView) -> Callable[[str, str], bool]:
+    """Return whether (target, source) of a redirect may be followed in the same round, as a link would be."""
     gate = LinkGate(view)
-    return lambda url: gate.refusal(url, 0, None) is None
+    return lambda url, source_url: gate.refusal(url, 0, source_url) is None
 
 
 class Admission:

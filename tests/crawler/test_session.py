@@ -116,6 +116,20 @@ def test_a_host_that_nobody_can_connect_to_fails_its_urls(failure, reason):
     assert outcomes[PLANNED, f"{A}/1"] == outcomes[PLANNED, f"{A}/2"] == ("failed_retry", reason)
 
 
+@pytest.mark.parametrize("failure", ["private_address", "dns_failure", "connection_refused", "no_contact"])
+def test_a_robots_txt_that_redirects_to_where_nobody_answers_is_unreachable_itself(failure):
+    elsewhere = "http://lost.a.example"
+    pages = {
+        f"{A}/robots.txt": {"status": 301, "location": f"{elsewhere}/robots.txt"},
+        f"{elsewhere}/robots.txt": {"failure": failure},
+    }
+    outcomes = run(session_of(f"{A}/1"), Web(pages))
+    assert outcomes[PLANNED, f"{A}/1"] == ("deferred", "robots_unreachable")
+    known = robots(f"{elsewhere}:80", access=DENY, reason=failure)
+    outcomes = run(session_of(f"{A}/1", robots=[known]), Web(pages))
+    assert outcomes[PLANNED, f"{A}/1"] == ("deferred", "robots_unreachable"), "as remembered"
+
+
 def test_urls_behind_a_broken_robots_txt_do_not_wait_for_the_hosts_rest():
     session = session_of(f"{A}/1", f"{A}/2")
     ask = session.next_action(NOW)
@@ -195,7 +209,7 @@ def test_redirect_within_the_domain_is_followed_in_its_hosts_queue():
         ("http://other.test/", {}),
         (f"{A}/2", {}),
         (f"{A}/known", {"known": lambda url: url.endswith("/known")}),
-        (f"{A}/outside", {"admits": lambda url: not url.endswith("/outside")}),
+        (f"{A}/outside", {"admits": lambda url, source_url: not url.endswith("/outside")}),
     ],
 )
 def test_any_other_redirect_is_left_for_later(target, extra):
