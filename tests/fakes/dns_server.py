@@ -17,7 +17,8 @@ from connectors.dns import Nameserver
 
 
 class DnsServer:
-    """Answers from ``records`` {(name, type): (ttl, value, ...)}; type ANY holds the word of an rcode, or SILENT.
+    """Answers from ``records`` {(name, type): (ttl, value, ...)}; type ANY holds the word of an rcode, or SILENT,
+    or GARBAGE.
 
     A list of such answers is given in turn, the last for ever. A name ``*.example.org`` stands for all below
     it that have no records of their own. Names that are not there are NXDOMAIN with an SOA whose negative TTL
@@ -60,7 +61,10 @@ class DnsServer:
             name = query.question[0].name.to_text(omit_final_dot=True).lower()
             kind = dns.rdatatype.to_text(query.question[0].rdtype)
             self.asked[name, kind] += 1
-            if not self.silent and self._record(name, "ANY") != (0, "SILENT"):
+            special = self._record(name, "ANY") or (0, "")
+            if special[1] == "GARBAGE":
+                self._socket.sendto(wire[:2] + bytes(range(256)), sender)
+            elif not self.silent and special[1] != "SILENT":
                 self._socket.sendto(self._reply(query, name, kind).to_wire(), sender)
 
     def _reply(self, query: dns.message.Message, name: str, kind: str) -> dns.message.Message:
