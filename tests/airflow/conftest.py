@@ -7,6 +7,7 @@ import json
 import os
 import secrets
 import shutil
+import socket
 import sqlite3
 import subprocess
 import sys
@@ -85,6 +86,13 @@ class Airflow:
                 command, env=self.environment, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
             )
         )
+
+    def is_listening(self) -> bool:
+        """Return whether the api-server takes connections."""
+        port = int(self.environment["AIRFLOW__API__PORT"])
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=5):
+            return True
+        return False
 
     def rows(self, query: str, *values: str) -> list[tuple]:
         """Ask Airflow's database."""
@@ -204,6 +212,8 @@ def airflow(installed: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         running.command("db", "migrate")
         try:
             running.start("api-server")
+            # A task that starts before the server listens has failed.
+            wait_until("the api-server", running.is_listening)
             running.start("scheduler")
             running.start("dag-processor")
             yield running

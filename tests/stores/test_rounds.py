@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import http.client
-import importlib.util
 import json
 import os
 import secrets
@@ -73,9 +72,8 @@ def assert_every_command_reads_it(crawl: RemoteCrawl) -> None:
     assert json.loads(crawl.run("status", at, "--json")[1])["phase"] == "idle"
     assert json.loads(crawl.run("audit", at, "--json")[1]) == {"ok": True, "faults": []}
     assert json.loads(crawl.run("explain", at, "--json", url)[1])["known"] is True
-    if importlib.util.find_spec("pipelines.report"):
-        assert crawl.run("report", at)[0] == 0
-        assert b"<html" in crawl.folder.storage.read_bytes("reports/000003.html").lower()
+    assert crawl.run("report", at)[0] == 0
+    assert b"<html" in crawl.folder.storage.read_bytes("reports/000003.html").lower()
 
 
 def assert_stored_as_written(crawl: RemoteCrawl, into: Path) -> None:

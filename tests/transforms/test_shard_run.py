@@ -12,6 +12,7 @@ import pytest
 from connectors.clock import SystemClock
 from connectors.delay_notes import DelayNotes
 from connectors.faults import LeaseLost
+from connectors.lease_lock import LockLease
 from connectors.rounds import CrawlFolder
 from crawler.urls import host_of
 from pipelines import inject
@@ -164,3 +165,22 @@ def test_who_lost_the_lease_journals_nothing(
     with pytest.raises(LeaseLost):
         list(run.segments())
     assert view.journal(0).entries() == []
+
+
+def test_nothing_is_asked_while_the_lease_cannot_be_renewed(
+    planned: tuple[RoundView, list[ListPart]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    view, given = planned
+    origin = Origin(3, after=lambda: away.append(SystemClock().now()))
+    away: list[float] = []
+    real = LockLease.holds
+
+    def holds(lease: LockLease, now_monotonic: float, request_seconds: float) -> bool:
+        is_away = bool(away) and SystemClock().now() < away[0] + 2
+        return real(lease, now_monotonic, request_seconds) and (not is_away or request_seconds == 0.0)
+
+    monkeypatch.setattr(LockLease, "holds", holds)
+    segments = list(ShardRun(view, 0, given, fetcher=origin).segments())  # type: ignore[arg-type]
+    assert len(segments) == 1 and len(origin.log) == 8
+    started = [at for _, _, at in origin.log]
+    assert [at for at in started if away[0] + 0.1 < at < away[0] + 2] == []
