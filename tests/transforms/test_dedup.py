@@ -186,6 +186,17 @@ def test_within_one_domain_more_is_asked(tmp_path, rounds, host, changed, is_cop
     assert [verdict.url for verdict in verdicts] == ([docs[1].url] if is_copy else [])
 
 
+@pytest.mark.parametrize("rounds", [1, 2])
+def test_a_copy_stays_where_its_original_loses_to_a_page_of_the_copys_own_domain(tmp_path, rounds) -> None:
+    kept = Doc("http://www.a.example/", "-", 0, None, sketch_with(0))
+    other = Doc("http://b.example/", "-", 1, None, sketch_with(20))
+    copies = [Doc(f"http://www.a.example/{n}", "-", 2, None, sketch_with(20)) for n in range(2)]
+    crawl = GateCrawl(tmp_path)
+    lots = [[kept, other, *copies]] if rounds == 1 else [[kept], [other, *copies]]
+    verdicts = [verdict[:3] for lot in lots for verdict in crawl.run_round(lot)]
+    assert verdicts == [(other.url, kept.url, "near"), (copies[1].url, copies[0].url, "exact")]
+
+
 def test_the_threshold_of_the_round_counts(tmp_path) -> None:
     docs = [Doc(f"http://{n}.example/", "-", 0, None, sketch_with(n)) for n in (0, 15)]
     assert len(GateCrawl(tmp_path / "lax").run_round(docs)) == 1
