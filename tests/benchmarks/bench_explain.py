@@ -1,7 +1,7 @@
 """Seconds until `pipelines.explain` has answered, on a crawl of 1 M URLs over ten rounds.
 
-``run()`` makes the crawl once under the temporary folder, with the writers that a round uses, and asks for URLs
-of every kind in fresh processes. Files that the command does not read (WARC, pages, links) are left out.
+``run()`` makes the crawl in a temporary folder, with the writers that a round uses, and asks for URLs of every
+kind in fresh processes. Files that the command does not read (WARC, pages, links) are left out.
 """
 
 from __future__ import annotations
@@ -30,7 +30,6 @@ from tests.fakes.large_crawl import (
 )
 
 URLS = 1_000_000
-FOLDER = Path(tempfile.gettempdir()) / "roundcrawl-bench-explain"
 
 
 def questions(web: Web) -> dict[str, list[str]]:
@@ -61,10 +60,15 @@ def _cpu_of_children() -> float:
     return usage.ru_utime + usage.ru_stime
 
 
-def run(count: int = URLS, root: Path = FOLDER) -> dict[str, Any]:
+def run(count: int = URLS) -> dict[str, Any]:
     """Return the seconds of an answer by kind of URL, the longest of all, and the size of what was searched."""
-    if not (root / f"rounds/{ROUNDS:06d}/manifest.json").exists():
-        LargeCrawl(root, count).make()
+    with tempfile.TemporaryDirectory(prefix="roundcrawl-bench-explain-") as folder:
+        LargeCrawl(Path(folder), count).make()
+        return figures_of(Path(folder), count)
+
+
+def figures_of(root: Path, count: int) -> dict[str, Any]:
+    """Return the figures of a crawl that was made."""
     figures: dict[str, Any] = {"urls": count, "rounds": ROUNDS, "partitions": PARTITIONS}
     slowest = slowest_cpu = 0.0
     for kind, urls in questions(make_web(count)).items():

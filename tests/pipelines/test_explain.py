@@ -2,55 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
-import json
 from collections import Counter
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from connectors import calendar, parts
 from connectors.rounds import CrawlFolder
-from connectors.rows import table_to_rows
-from connectors.warc_read import read_payload
-from pipelines import explain as command
-from schemas.state import UrlState
 from tests.pipelines.conftest import ToyCrawl
+from tests.pipelines.explaining import HUB, TROUBLE, asked, body_at, known_states, told
 from transforms.explaining import explain
-
-HUB = "http://hub.example/"
-TROUBLE = "http://www.trouble.example/"
-
-
-def asked(crawl: ToyCrawl | Path, url: str) -> dict[str, Any]:
-    """Return what the command prints with --json."""
-    folder = crawl.folder if isinstance(crawl, ToyCrawl) else crawl
-    out = io.StringIO()
-    with contextlib.redirect_stdout(out):
-        assert command.main([f"--crawl={folder}", "--json", url]) == 0
-    document: dict[str, Any] = json.loads(out.getvalue())
-    return document
-
-
-def told(crawl: ToyCrawl | Path, url: str) -> str:
-    """Return what the command prints for people."""
-    folder = crawl.folder if isinstance(crawl, ToyCrawl) else crawl
-    out = io.StringIO()
-    with contextlib.redirect_stdout(out):
-        assert command.main([f"--crawl={folder}", url]) == 0
-    return out.getvalue()
-
-
-def known_states(folder: CrawlFolder) -> list[UrlState]:
-    """Return every row of the calendar, read as a whole."""
-    manifest = folder.newest_manifest()
-    assert manifest is not None
-    paths = [entry.path for entry in manifest.files if entry.table == calendar.TABLE]
-    return [row for path in paths for row in table_to_rows(parts.read_whole(folder.storage, path), UrlState)]
 
 
 @pytest.fixture(scope="module")
@@ -59,13 +21,6 @@ def documents(toy_crawl: ToyCrawl) -> dict[str, dict[str, Any]]:
     folder = CrawlFolder.at(str(toy_crawl.folder))
     now = datetime.now(UTC).timestamp()
     return {state.url: explain(folder, state.url, now) for state in known_states(folder)}
-
-
-def body_at(crawl: ToyCrawl, place: dict[str, Any]) -> bytes:
-    """Return the payload of the record that a document points to."""
-    with (crawl.folder / place["warc_filename"]).open("rb") as file:
-        file.seek(place["warc_record_offset"])
-        return read_payload(file.read(place["warc_record_length"])).body
 
 
 def test_it_is_right_for_one_url_of_each_outcome_and_reason(toy_crawl: ToyCrawl) -> None:
@@ -267,56 +222,6 @@ def test_what_a_plan_weighed_is_given_while_its_files_last(toy_crawl: ToyCrawl) 
     assert 1 <= plan["host_place"] <= plan["host_urls_due"] <= plan["host_budget"]
     assert plan["host_delay_seconds"] == pytest.approx(0.1)
     assert document["rounds"][-1]["host_delay_seconds"] == pytest.approx(0.1)
-
-
-@pytest.mark.parametrize(
-    ("given", "reason"),
-    [
-        ("http://new.example/page", None),
-        ("http://new.example:99/", "unsupported_port"),
-        ("http://new.example/a/b/a/b/a/b", "trap_repeating_path"),
-        ("http://new.example/calendar/2099/01", "trap_calendar"),
-        ("http://new.example/list?page=99999999", "trap_counter"),
-        ("http://new.example/x.zip", "excluded_extension"),
-        (f"http://new.example/{'x' * 2100}", "url_too_long"),
-        (
-            "http://new.example/"
-            + "a1/b2/c3/d4/e5/f6/g7/h8/i9/j10/k11/l12/m13/n14/o15/p16/q17/r18/s19/t20/u21",
-            "trap_path_segments",
-        ),
-        ("mailto:me@new.example", "unsupported_scheme"),
-        ("no url at all", "invalid_url"),
-        ("http://new_.-.example../%zz", None),
-    ],
-)
-def test_an_unknown_url_is_held_against_the_rules(
-    toy_crawl: ToyCrawl, given: str, reason: str | None
-) -> None:
-    document = asked(toy_crawl, given)
-    assert document["known"] is False
-    assert document["admission"] == {"admitted": reason is None, "reason": reason}
-    assert (document["outcome"], document["reason"], document["next_fetch_at"]) == (None, reason, None)
-    assert (document["chain"], document["rounds"], document["discovered_from"]) == ([], [], None)
-    assert (reason or "would be admitted") in told(toy_crawl, given)
-
-
-def test_every_document_has_the_same_members(toy_crawl: ToyCrawl) -> None:
-    documents = [asked(toy_crawl, url) for url in (HUB, f"{TROUBLE}gone", "http://new.example/", "no url")]
-    assert {tuple(sorted(document)) for document in documents} == {tuple(sorted(documents[0]))}
-    contract = {"url", "known", "discovered_from", "chain", "rounds", "next_fetch_at", "outcome", "reason"}
-    assert contract <= documents[0].keys()
-
-
-def test_the_url_may_be_given_in_any_spelling(toy_crawl: ToyCrawl) -> None:
-    document = asked(toy_crawl, " HTTP://www.Trouble.example:80/x/../gone?utm_source=a#top")
-    assert document["url"] == f"{TROUBLE}gone" and document["known"]
-    assert set(document["changes"]) == {
-        *("white space removed", "scheme in lower case", "host in lower case", "default port removed"),
-        *("dot segments resolved", "parameters removed: utm_source", "fragment removed"),
-    }
-    assert "changed: white space removed, scheme in lower case" in told(
-        toy_crawl, " HTTP://www.Trouble.example/gone"
-    )
 
 
 def test_a_robots_txt_is_shown_though_it_is_no_page(toy_crawl: ToyCrawl) -> None:

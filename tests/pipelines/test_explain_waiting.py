@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import io
-import json
 import shutil
 import subprocess
 import sys
@@ -285,36 +284,6 @@ def test_a_crawl_without_a_round_knows_its_seeds_and_its_scope(tmp_path: Path) -
     assert explained(tmp_path / "c", "http://a.example/")["reason"] == "injected"
     assert explained(tmp_path / "c", "http://a.example/b")["admission"]["admitted"]
     assert explained(tmp_path / "c", "http://b.example/")["reason"] == "out_of_scope"
-
-
-HOSTILE = "\x1b]0;x\x07\x1b[2J\x00\x7f\x9b\r\u202e\u2028\ud800é"
-
-
-def poisoned(value: Any) -> Any:
-    """Return a document with hostile characters at the end of every text in it."""
-    if isinstance(value, dict):
-        return {name: poisoned(member) for name, member in value.items()}
-    if isinstance(value, list):
-        return [poisoned(member) for member in value]
-    return value + HOSTILE if isinstance(value, str) else value
-
-
-def test_control_characters_never_reach_the_terminal(later: ToyCrawl) -> None:
-    urls = [f"{TROUBLE}gone", "http://www.robots-private.example/private", "http://www.moved.example/old"]
-    urls += [url for (url,) in later.rows("SELECT url FROM {duplicates} LIMIT 2")]
-    for url in [*urls, backlog(later.folder)[0].url, "http://new.example/", "none"]:
-        document = poisoned(explained(later.folder, url))
-        text = text_of(document)
-        assert "\\x1b]0;x" in text
-        assert all(c.isprintable() for line in text.split("\n") for c in line)
-        written = command.json_of(document)
-        assert written.isascii() and written.isprintable()
-        assert json.loads(written)["given"] == document["given"]
-
-
-def test_a_hostile_argument_is_shown_as_escapes(later: ToyCrawl) -> None:
-    for given in ("http://new.example/\x1b[31mred", "\x1b[2J", "http://new.example/\udc80\u202e"):
-        assert run(command.main, f"--crawl={later.folder}", given).replace("\n", "").isprintable()
 
 
 def test_the_command_answers_without_beam(later: ToyCrawl) -> None:
