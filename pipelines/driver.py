@@ -19,6 +19,7 @@ from connectors.clock import Clock, SystemClock
 from connectors.faults import CrawlFolderError, Locked, LostRace
 from connectors.files import StorageError
 from connectors.lease import Lease, LeaseKeeper, crawl_lease
+from connectors.lease_dead import DeadShards
 from connectors.rounds import CrawlFolder
 from connectors.stop import StopMarker, StopSignal
 from connectors.sweep import sweep
@@ -68,7 +69,10 @@ def _run_locked(
     lease = crawl_lease(folder, clock, command.flags.lease_seconds)
     try:
         with StopSignal() as stop:
-            lease.acquire(stop=stop.event)
+            dead = DeadShards(folder, clock)
+            dead.note()
+            if lease.acquire(stop=stop.event).after_crash:
+                dead.free(command.flags.lease_seconds)
             driver = RoundDriver(folder, identity, command, options, build, stop)
             with LeaseKeeper(lease, driver.progress, clock) as keeper:
                 driver.hold(lease, keeper, clock)
