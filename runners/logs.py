@@ -18,8 +18,9 @@ _NOISY = (
 
 LEVELS = {**dict.fromkeys(OURS, "INFO"), **dict.fromkeys(_NOISY, "ERROR")}
 
+# WARN, not WARNING: job servers in Java read these too, and refuse a level that theirs does not know.
 WORKER_LOGGING = (
-    "--default_sdk_harness_log_level=WARNING",
+    "--default_sdk_harness_log_level=WARN",
     f"--sdk_harness_log_level_overrides={json.dumps(LEVELS)}",
 )
 """Beam arguments that give a worker elsewhere the same levels."""
@@ -44,6 +45,9 @@ def start_logging() -> None:
 
 def _is_wanted(record: logging.LogRecord) -> bool:
     """Return whether a record is the crawl's own, a worker's, or a warning. Workers choose what they send."""
+    if record.name == "root" and "apitools not found" in record.getMessage():
+        # Beam says so at its import wherever the extra for Google Cloud is not installed.
+        return False
     if record.levelno >= logging.WARNING or record.name.partition(".")[0] in OURS:
         return True
     return _is_relayed(record)
