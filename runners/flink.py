@@ -24,8 +24,9 @@ class Flink:
             # The SDK fuses the steps: the Java side's fusion fails on a collection that goes both into a Flatten
             # and into a GroupByKey, and a round has several.
             "--experiments=pre_optimize=all",
-            # Workers outlive the stages of a round (0 restarts 150 MB of Python for each) but not the round.
-            "--environment_cache_millis=10000",
+            # Counted from the start of a worker, and again from the end of its job. Short: a worker is replaced at every
+            # other of a round's many stages, at some seconds of start each; long: 150 MB each wait for nothing after it.
+            "--environment_cache_millis=60000",
         ]
         given = {
             argument.split("=", 1)[0].lstrip("-"): argument.partition("=")[2]

@@ -48,6 +48,9 @@ def _is_wanted(record: logging.LogRecord) -> bool:
     if record.name == "root" and "apitools not found" in record.getMessage():
         # Beam says so at its import wherever the extra for Google Cloud is not installed.
         return False
+    if record.name == "root" and record.module == "pipeline_options":
+        # Beam names each option of the submitting side that is unset.
+        return False
     if record.levelno >= logging.WARNING or record.name.partition(".")[0] in OURS:
         return True
     return _is_relayed(record)

@@ -65,15 +65,15 @@ def kill_the_busiest_worker(crawl: EngineCrawl, process: subprocess.Popen[str]) 
 def check_captures(crawl: EngineCrawl) -> None:
     """Every planned URL of the round has one row, and every stored capture is named once."""
     captures = f"read_parquet('{crawl.folder}/tables/captures/round={ROUND:06d}/*.parquet')"
-    planned = duckdb.sql(
+    [(rows, urls)] = duckdb.sql(
         f"SELECT count(*), count(DISTINCT url) FROM {captures} WHERE kind = 'planned'"
-    ).fetchone()
-    assert planned is not None and planned[0] == planned[1] > 50
-    stored = duckdb.sql(
+    ).fetchall()
+    assert rows == urls > 50
+    [(stored, named)] = duckdb.sql(
         f"SELECT count(*), count(DISTINCT warc_filename || warc_record_offset) FROM {captures} "
         "WHERE warc_filename IS NOT NULL"
-    ).fetchone()
-    assert stored is not None and stored[0] == stored[1] > 50
+    ).fetchall()
+    assert stored == named > 50
 
 
 def check_log(log: list[Access], killed_at: float, safe: set[str]) -> None:

@@ -165,7 +165,7 @@ def test_the_default_engine_names_its_runner_and_pickles_no_main_session() -> No
     assert options["runner"] == "FnApiRunner"
     assert options["save_main_session"] is False
     assert options["sdk_harness_log_level_overrides"]["transforms"] == "INFO"
-    assert options["default_sdk_harness_log_level"] == "WARNING"
+    assert options["default_sdk_harness_log_level"] == "WARN"
 
 
 def test_workers_of_this_machine_are_processes() -> None:
@@ -177,7 +177,7 @@ def test_workers_of_this_machine_are_processes() -> None:
 def test_flink_gets_what_a_round_needs_there() -> None:
     options = options_of(*FLINK)
     assert options["experiments"] == ["pre_optimize=all"]
-    assert int(options["environment_cache_millis"]) == 10000
+    assert int(options["environment_cache_millis"]) == 60000
     assert int(options["sdk_worker_parallelism"]) == 2
     assert (options["environment_type"], options["environment_config"]) == ("EXTERNAL", "localhost:50000")
     assert slots_of(*FLINK) == 2
