@@ -17,7 +17,7 @@ import apache_beam as beam
 from connectors import layout
 from connectors.clock import Clock, SystemClock
 from connectors.faults import CrawlFolderError, Locked, LostRace
-from connectors.files import StorageError
+from connectors.files import StorageError, disk_full, is_disk_full
 from connectors.lease import Lease, LeaseKeeper, crawl_lease
 from connectors.lease_dead import DeadShards
 from connectors.rounds import CrawlFolder
@@ -224,7 +224,8 @@ class RoundDriver:
                 logging.getLogger(__name__).exception("the job of round %d failed", spec.round)
             if self.folder.newest_round() >= spec.round:
                 return  # Committed all the same: by this job before its engine failed, or by another run.
-            raise RoundFailed(self._resume_line(spec, f"failed: {_last_line(error)}")) from error
+            why = str(disk_full(self.folder.root)) if is_disk_full(error) else _last_line(error)
+            raise RoundFailed(self._resume_line(spec, f"failed: {why}")) from error
 
     @contextmanager
     def _relaying_stop(self, spec: RoundSpec) -> Iterator[None]:

@@ -17,6 +17,8 @@ from connectors.files.base import (
     VersionChanged,
     Versioned,
     digest_of,
+    disk_full,
+    is_disk_full,
 )
 from connectors.files.local import LocalStorage
 
@@ -29,6 +31,8 @@ __all__ = [
     "VersionChanged",
     "Versioned",
     "digest_of",
+    "disk_full",
+    "is_disk_full",
     "open_storage",
 ]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import hashlib
+import os
 import secrets
 import shutil
 from abc import ABC, abstractmethod
@@ -61,6 +62,11 @@ def missing(root: str, path: str) -> FileNotFoundError:
 def disk_full(path: str) -> StorageError:
     """Return the error for a write that met a full disk or a limit of size."""
     return StorageError(f"{path}: the disk is full; free some space and run the command again")
+
+
+def is_disk_full(error: BaseException) -> bool:
+    """Return whether an error, or the text that a worker elsewhere made of one, tells of a full disk."""
+    return any(os.strerror(number) in str(error) for number in FULL)
 
 
 def checked(path: str) -> str:
