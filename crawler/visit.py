@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
@@ -9,9 +10,15 @@ from crawler.politeness import PolitenessPolicy
 from crawler.robots import MAX_BODY_BYTES
 from schemas.fetch import Capture, FetchFailure, FetchRequest, OutcomeRow
 from schemas.flags import CrawlFlags
-from schemas.state import UrlState, UrlStatus
+from schemas.state import UrlState
 
 PLANNED, HOP, ROBOTS = "planned", "hop", "robots"
+
+MAX_FIELD_CHARS = 1024
+"""A header field that is longer is not remembered: what is kept of a URL is kept for ever."""
+
+MAX_ROBOTS_TAG_CHARS = 16_384
+MAX_COOKIES_CHARS = 8_192
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +146,7 @@ def request_for(visit: Visit, policy: FetchPolicy, insecure_tls: bool) -> FetchR
     Cookies go back only to the host that set them, within the redirect chain that got them.
     """
     state = visit.state if visit.kind == PLANNED else None
-    again = state if state is not None and state.status != UrlStatus.DUPLICATE else None
+    again = state if state is not None and state.duplicate_of is None else None
     return FetchRequest(
         visit.url,
         etag=again.etag if again else None,
@@ -147,8 +154,18 @@ def request_for(visit: Visit, policy: FetchPolicy, insecure_tls: bool) -> FetchR
         # One byte more than is read of a robots.txt tells a file that fits from one that was cut.
         max_body_bytes=MAX_BODY_BYTES + 1 if visit.kind == ROBOTS else policy.max_body_bytes,
         insecure_tls=insecure_tls,
-        cookies=tuple((name, value) for host, name, value in visit.cookies if host == visit.host),
+        cookies=_fitting((name, value) for host, name, value in visit.cookies if host == visit.host),
     )
+
+
+def _fitting(cookies: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+    """Return the cookies, first first, that a server can be expected to read."""
+    kept, room = [], MAX_COOKIES_CHARS
+    for name, value in cookies:
+        room -= len(name) + len(value)
+        if room >= 0:
+            kept.append((name, value))
+    return tuple(kept)
 
 
 class Reply(NamedTuple):
@@ -189,6 +206,12 @@ def reply_of(answer: Capture | FetchFailure, body: bytes = b"") -> Reply:
     def first(name: str) -> str | None:
         return values[name][0] if name in values else None
 
+    def short(name: str, joined_by: str | None = None) -> str | None:
+        value = first(name) if joined_by is None or name not in values else joined_by.join(values[name])
+        return value if value is None or len(value) <= MAX_FIELD_CHARS else None
+
+    robots_tag = "\n".join(values.get("x-robots-tag", ()))[:MAX_ROBOTS_TAG_CHARS]
+
     return Reply(
         started_at=answer.started_at,
         finished_at=answer.finished_at,
@@ -198,11 +221,11 @@ def reply_of(answer: Capture | FetchFailure, body: bytes = b"") -> Reply:
         retry_after=first("retry-after"),
         cookies=tuple(cookie for text in values.get("set-cookie", ()) if (cookie := _cookie(text))),
         truncated=answer.truncated,
-        etag=first("etag"),
-        last_modified=first("last-modified"),
-        content_type=first("content-type"),
-        content_encoding=first("content-encoding"),
-        robots_tag="\n".join(values["x-robots-tag"]) if "x-robots-tag" in values else None,
+        etag=short("etag"),
+        last_modified=short("last-modified"),
+        content_type=short("content-type"),
+        content_encoding=short("content-encoding", ", "),
+        robots_tag=robots_tag if "x-robots-tag" in values else None,
         body=body,
     )
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from connectors.warc_records import sha1
 from crawler.visit import ROBOTS, Ask
 from schemas.fetch import Capture, FetchFailure, Original, OutcomeRow, WarcLocation
-from schemas.state import UrlState, UrlStatus
+from schemas.state import UrlState
 from transforms.segment import KnownPayloads, SegmentRecorder, original_of, subset_of
 
 
@@ -104,6 +104,6 @@ def _located(
         and row.outcome == "fetched"
         and row.payload_digest is not None
         and row.payload_digest == state.payload_digest
-        and state.status != UrlStatus.DUPLICATE
+        and state.duplicate_of is None
     )
     return row._replace(outcome="not_modified", reason="same_payload") if is_unchanged else row

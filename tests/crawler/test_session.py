@@ -303,7 +303,7 @@ def test_what_each_answer_means(answer, retries, outcome, after):
 
 def test_conditional_request_and_its_304():
     old = state_of(f"{A}/1", etag='"v1"', last_modified="Mon", status=UrlStatus.FETCHED)
-    copy = state_of(f"{A}/2", etag='"v2"', status=UrlStatus.DUPLICATE)
+    copy = state_of(f"{A}/2", etag='"v2"', duplicate_of=f"{A}/1", status=UrlStatus.FAILING)
     web = Web({f"{A}/1": {"status": 304}})
     rows = rows_of(session_of(old, copy), web)
     sent = {request.url: (request.etag, request.last_modified) for request in web.requests}
