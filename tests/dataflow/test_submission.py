@@ -218,7 +218,16 @@ def install(submission: Submission, folder: Path) -> Path:
     archive.write_bytes(submission.file("workflow.tar.gz"))
     subprocess.run([sys.executable, "-m", "venv", folder / "worker"], check=True)
     python = folder / "worker/bin/python"
-    pip = [python, "-m", "pip", "install", "--quiet", "--constraint", ROOT / "constraints.txt"]
+    pip = [
+        python,
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--no-compile",
+        "--constraint",
+        ROOT / "constraints.txt",
+    ]
     subprocess.run([*pip, f"{archive}[gcp]"], check=True, cwd=folder)
     return python
 
