@@ -24,8 +24,8 @@ class Flink:
             # The SDK fuses the steps: the Java side's fusion fails on a collection that goes both into a Flatten
             # and into a GroupByKey, and a round has several.
             "--experiments=pre_optimize=all",
-            # Counted from the start of a worker, and again from the end of its job. Short: a worker is replaced at every
-            # other of a round's many stages, at some seconds of start each; long: 150 MB each wait for nothing after it.
+            # Counted from a worker's start, and again from the end of its job. Shorter: a round's many stages would
+            # wait for new workers again and again; longer: workers of 150 MB each would wait for nothing after it.
             "--environment_cache_millis=60000",
         ]
         given = {

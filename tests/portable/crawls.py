@@ -41,7 +41,9 @@ class EngineCrawl:
 
     def inject(self) -> None:
         """Make the crawl with the toy web's seeds."""
-        _run("inject", f"--crawl={self.folder}", "--salt=toy", *self.server.web.seeds()).check_returncode()
+        run_command(
+            "inject", f"--crawl={self.folder}", "--salt=toy", *self.server.web.seeds()
+        ).check_returncode()
 
     def command(self, *more: str) -> list[str]:
         """Return the command line of a round on this engine."""
@@ -58,10 +60,10 @@ class EngineCrawl:
             *more,
         ]
 
-    def run(self, *more: str) -> subprocess.CompletedProcess[str]:
+    def run(self, *more: str, timeout: float = 540) -> subprocess.CompletedProcess[str]:
         """Run a command to its end and keep what it wrote to stderr."""
         result = subprocess.run(
-            self.command(*more), cwd=ROOT, capture_output=True, text=True, check=False, timeout=540
+            self.command(*more), cwd=ROOT, capture_output=True, text=True, check=False, timeout=timeout
         )
         self.stderr.append(result.stderr)
         return result
@@ -96,7 +98,7 @@ class EngineCrawl:
         return urls
 
 
-def _run(command: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+def run_command(command: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     line = [sys.executable, "-m", f"pipelines.{command}", *arguments]
     return subprocess.run(line, cwd=ROOT, capture_output=True, text=True, check=False, timeout=120)
 
