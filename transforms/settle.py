@@ -164,7 +164,8 @@ class SegmentSettling:
             if row.kind == "hop":
                 yield self._candidate(row.url, "hop", row.depth, row, row.planned_url, domain)
             if row.redirect_url and row.reason == "redirect_queued":
-                yield self._candidate(row.redirect_url, "redirect", row.depth, row, row.url, domain)
+                # A step like any other: a chain that led on for ever would else never come to the deepest.
+                yield self._candidate(row.redirect_url, "redirect", row.depth + 1, row, row.url, domain)
             page = self.pages.get((row.host_key, row.url_key))
             if page is not None and self._expands(row, page):
                 yield from self._page_candidates(row, page, domain)
@@ -181,7 +182,7 @@ class SegmentSettling:
             else:
                 yield self._candidate(target, "link", row.depth + 1, row, row.url, domain)
         if page.refresh_url:
-            yield self._candidate(page.refresh_url, "refresh", row.depth, row, row.url, domain)
+            yield self._candidate(page.refresh_url, "refresh", row.depth + 1, row, row.url, domain)
 
     def _candidate(
         self, url: str, kind: str, depth: int, row: OutcomeRow, source: str, domain: str
