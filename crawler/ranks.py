@@ -140,7 +140,7 @@ def threshold_for(rank: Floats, url_keys: Keys, round_urls: int) -> Cut:
     Equal ranks are ordered by key. Independent of the order of the rows, so it may be computed from
     partitions put together in any order; rows beyond the ``round_urls`` least of a partition never matter.
     """
-    if round_urls >= len(rank):
+    if max(0, round_urls) >= len(rank):
         return EVERYTHING
     if round_urls <= 0:
         return NOTHING
