@@ -136,7 +136,7 @@ def test_a_round_killed_at_every_phase_is_resumed(
         hold.held.clear()
         proxy.hold = hold
         process = crawl.start("round", *crawl.flags("--run_id=two"), TMPDIR=str(tmp_path))
-        assert hold.held.wait(120), (name, process.communicate(timeout=60))
+        assert hold.held.wait(400), (name, process.communicate(timeout=200))
         if name == FETCHED_BY:
             fetched = len(crawl.server.log)
         process.kill()
