@@ -83,20 +83,23 @@ class ToyServer:
         headers = {k.lower(): v.strip() for k, _, v in (line.partition(":") for line in lines[1:] if line)}
         host = headers.get("host", "").split(":")[0]
         reply = self.web.respond(host, target, headers.get("if-none-match"))
+        ended_at = arrived_at
         try:
-            await self._send(writer, reply)
+            ended_at = await self._send(writer, reply)
         finally:
             self._record(
-                Access(host, target, arrived_at, time.time(), reply.status, headers.get("user-agent", ""))
+                Access(host, target, arrived_at, ended_at, reply.status, headers.get("user-agent", ""))
             )
 
-    async def _send(self, writer: asyncio.StreamWriter, reply: Reply) -> None:
+    async def _send(self, writer: asyncio.StreamWriter, reply: Reply) -> float:
+        """Send the reply and return when its last piece left: the client cannot have had it any sooner."""
         lines = [
             f"HTTP/1.1 {reply.status} {REASONS.get(reply.status, 'Status')}",
             f"Content-Type: {reply.content_type}",
         ]
         lines += [f"{name}: {value}" for name, value in reply.headers]
         framing = "Transfer-Encoding: chunked" if reply.chunked else f"Content-Length: {len(reply.body)}"
+        ended_at = time.time()
         writer.write(("\r\n".join([*lines, framing]) + "\r\n\r\n").encode("latin-1"))
         pieces = 4 if reply.seconds or reply.chunked else 1
         size = max(1, -(-len(reply.body) // pieces))
@@ -104,11 +107,14 @@ class ToyServer:
             if reply.seconds:
                 await asyncio.sleep(reply.seconds / pieces)
             piece = reply.body[start : start + size]
+            ended_at = time.time()
             writer.write(b"%x\r\n%s\r\n" % (len(piece), piece) if reply.chunked else piece)
             await writer.drain()
         if reply.chunked:
+            ended_at = time.time()
             writer.write(b"0\r\n\r\n")
         await writer.drain()
+        return ended_at
 
     def _record(self, access: Access) -> None:
         self.log.append(access)
