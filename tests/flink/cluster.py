@@ -82,9 +82,16 @@ class Cluster:
         [path] = self.folder.glob(f"pid/*{kind}.pid")
         return int(path.read_text().split()[-1])
 
+    def managers(self) -> set[str]:
+        """Return the names of the TaskManagers that the JobManager counts on."""
+        return {manager["id"] for manager in self.ask("/taskmanagers")["taskmanagers"]}
+
     def kill_task_manager(self) -> None:
-        """Kill the TaskManager as a machine that fails would."""
+        """Kill the TaskManager as a machine that fails would, and start another one."""
+        lost = self.managers()
         os.kill(self.process("taskexecutor"), signal.SIGKILL)
+        self.script("start-taskmanager")
+        wait_until(lambda: not lost & self.managers() and self.slots() == SLOTS, "the new TaskManager alone")
 
     def memory(self) -> dict[str, float]:
         """Return what the TaskManager holds: metaspace and direct memory in bytes, classes loaded."""
