@@ -84,4 +84,4 @@ def _opened(storage: Storage, path: str) -> Iterator[pq.ParquetFile]:
     except (pa.ArrowException, OSError) as error:
         if isinstance(error, OSError) and (error.errno is not None or type(error) is not OSError):
             raise
-        raise DamagedFile(f"{name} is damaged: {error}") from error
+        raise DamagedFile(f"{name} is damaged: {' '.join(str(error).split())}") from error
