@@ -214,7 +214,7 @@ class RoundDriver:
         except (Locked, LostRace):
             raise
         except Exception as error:
-            if self._lost.is_set():
+            if self._lost.is_set() or not self._holds():
                 raise Locked(
                     f"round {spec.round} goes on elsewhere: another run has taken it over"
                 ) from error
@@ -274,5 +274,8 @@ def _command_line() -> str:
 
 
 def _last_line(error: BaseException) -> str:
+    """Return what an engine's error says at its end, where a worker's own message stands; ours say it all."""
+    if isinstance(error, CrawlFolderError | StorageError):
+        return " ".join(str(error).split())
     lines = [line for line in str(error).splitlines() if line.strip()]
     return lines[-1].strip()[:300] if lines else type(error).__name__

@@ -6,8 +6,9 @@ from collections import OrderedDict
 from types import TracebackType
 from typing import BinaryIO
 
+from connectors.faults import DamagedFile
 from connectors.files import Storage
-from connectors.warc_read import read_payload
+from connectors.warc_read import DamagedWarc, read_payload
 from schemas.fetch import OutcomeRow
 
 OPEN_FILES = 16
@@ -39,7 +40,7 @@ class StoredBodies:
         self._files.clear()
 
     def body(self, row: OutcomeRow) -> bytes:
-        """Return the row's body as stored, b'' when it has none. Raises DamagedWarc for a damaged record."""
+        """Return the row's body as stored, b'' when it has none. Raises DamagedFile for a damaged record."""
         if row.body_filename is None or row.body_offset is None or row.body_length is None:
             return b""
         if not row.is_revisit:
@@ -53,7 +54,11 @@ class StoredBodies:
     def _read(self, filename: str, offset: int, length: int, *, is_revisit: bool) -> bytes:
         file = self._open(filename, is_revisit)
         file.seek(offset)
-        return read_payload(file.read(length)).body
+        try:
+            return read_payload(file.read(length)).body
+        except DamagedWarc as error:
+            name = f"{self._storage.root}/{filename}"
+            raise DamagedFile(f"{name} is damaged in the record at {offset}: {error}") from error
 
     def _open(self, filename: str, is_revisit: bool) -> BinaryIO:
         key = (filename, is_revisit)
