@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -91,7 +92,7 @@ class Audit:
                         rows[filename].append(line)
                     else:
                         yield f"{path}: a row names {filename}, which is no file of the round"
-        except (OSError, ValueError, KeyError, EOFError) as error:
+        except (OSError, ValueError, KeyError, EOFError, zlib.error) as error:
             yield f"{path}: cannot be read: {error}"
 
     def _warc_faults(self, entry: FileEntry, rows: list[str]) -> list[str]:
