@@ -11,7 +11,7 @@ ARGS ?=
 BENCH ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help crawl test check bench test-cases test-portable test-packaging test-flink test-realweb test-chaos test-gcs test-s3 test-dataflow test-airflow clean
+.PHONY: help crawl test check bench test-cases test-portable test-packaging test-flink test-consumers test-realweb test-chaos test-gcs test-s3 test-dataflow test-airflow clean
 
 help:  ## list the commands
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -83,6 +83,14 @@ test-airflow: $(VENV)/test.ok  ## scheduled, killed, retried and published by a 
 
 test-realweb: $(VENV)/test.ok  ## crawl Debian's documentation packages behind nginx (installs them with apt-get)
 	REALWEB=1 $(BIN)/python -m pytest tests/realweb -s --timeout=1800
+
+.cache/%/tool.ok: tests/consumers/%.txt
+	$(PYTHON) -m venv .cache/$*
+	.cache/$*/bin/python -m pip install --quiet --requirement $<
+	@touch $@
+
+test-consumers: $(VENV)/test.ok .cache/pywb/tool.ok .cache/datatrove/tool.ok  ## pywb, other WARC readers and a browser on a toy crawl
+	CONSUMERS=1 $(BIN)/python -m pytest tests/consumers -s --timeout=600
 
 clean:  ## remove what the commands made
 	rm -rf $(VENV) crawl .cache build *.egg-info
