@@ -25,18 +25,18 @@ COMMANDS = sorted(
 FLAG = re.compile(r"(?<![\w-])--[a-z][\w-]*")
 
 
-def flags_of(command: str) -> set[str]:
+def flags_of(module: str) -> set[str]:
     """Return the flags that a command's help names."""
     out = io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.suppress(SystemExit):
-        importlib.import_module(f"pipelines.{command}").main(["--help"])
+        importlib.import_module(module).main(["--help"])
     return set(FLAG.findall(out.getvalue()))
 
 
 @pytest.fixture(scope="module")
 def known() -> set[str]:
     beam = {option for action in engines.beam_parser()._actions for option in action.option_strings}
-    return beam.union(*map(flags_of, COMMANDS))
+    return beam.union(*map(flags_of, ["runners.worker_pool", *(f"pipelines.{name}" for name in COMMANDS)]))
 
 
 def rounds_in(text: str) -> list[list[str]]:
