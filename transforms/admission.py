@@ -68,10 +68,17 @@ class Admission:
     """Admits a partition's new URLs one by one, in the order of their worth, and counts them against totals.
 
     The totals of a host (``--host_total_urls`` or its policy) and the number of hosts of a registered
-    domain bound what a trap or a wildcard domain can put into the frontier.
+    domain bound what a trap or a wildcard domain can put into the frontier. ``entering`` are the host key and
+    the URL of what enters the crawl in this round without being asked about: seeds and fetched redirect targets.
     """
 
-    def __init__(self, view: RoundView, partition: int, candidates: Iterable[CandidateRow]) -> None:
+    def __init__(
+        self,
+        view: RoundView,
+        partition: int,
+        candidates: Iterable[CandidateRow],
+        entering: Iterable[tuple[int, str]] = (),
+    ) -> None:
         self._view = view
         self._gate = LinkGate(view)
         keys = {row.host_key for row in candidates}
@@ -80,6 +87,8 @@ class Admission:
         self._admitted: Counter[int] = Counter()
         self._domain_hosts = Counter(host.registered_domain for host in self._hosts.values())
         self._new_hosts: set[int] = set()
+        for host_key, url in entering:
+            self._enter(host_key, host_of(url))
 
     def refusal(self, row: CandidateRow) -> str | None:
         """Return the reason why this URL is not admitted, None when it is; call once a URL."""
@@ -94,11 +103,14 @@ class Admission:
         total = self._admitted[row.host_key] + (known.urls_known if known else 0)
         if total >= (flags.host_total_urls if rules.total_urls is None else rules.total_urls):
             return "host_total"
-        if known is None and row.host_key not in self._new_hosts:
-            domain = registered_domain(host)
-            if self._domain_hosts[domain] >= flags.max_domain_hosts:
-                return "domain_hosts"
-            self._domain_hosts[domain] += 1
-            self._new_hosts.add(row.host_key)
-        self._admitted[row.host_key] += 1
+        is_new_host = known is None and row.host_key not in self._new_hosts
+        if is_new_host and self._domain_hosts[registered_domain(host)] >= flags.max_domain_hosts:
+            return "domain_hosts"
+        self._enter(row.host_key, host)
         return None
+
+    def _enter(self, host_key: int, host: str) -> None:
+        if host_key not in self._hosts and host_key not in self._new_hosts:
+            self._domain_hosts[registered_domain(host)] += 1
+            self._new_hosts.add(host_key)
+        self._admitted[host_key] += 1

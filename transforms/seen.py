@@ -94,22 +94,25 @@ class PartitionProbe:
     ) -> None:
         self.view, self.partition = view, partition
         self.counts: Counter[str] = Counter()
-        self.seeds = self._new_seeds(dues)
+        new_seeds = self._new_seeds(dues)
+        self.seeds = [(host_key, url_key) for host_key, url_key, _ in new_seeds]
         unseen = self._unseen(candidates)
-        self.hops = [row for row in unseen if row.kind == "hop"]
-        taken = {(row.host_key, row.url_key) for row in self.hops} | set(self.seeds)
+        taken = set(self.seeds)
+        self.hops = [row for row in unseen if row.kind == "hop" and (row.host_key, row.url_key) not in taken]
+        taken |= {(row.host_key, row.url_key) for row in self.hops}
         found = [row for row in unseen if (row.host_key, row.url_key) not in taken]
-        self.new = self._admitted(found, len(self.hops))
+        hops = [(row.host_key, row.url) for row in self.hops]
+        self.new = self._admitted(found, [*hops, *((host_key, url) for host_key, _, url in new_seeds)])
 
-    def _new_seeds(self, dues: Sequence[DueRef]) -> list[tuple[int, int]]:
-        keys: list[tuple[int, int]] = []
+    def _new_seeds(self, dues: Sequence[DueRef]) -> list[tuple[int, int, str]]:
+        """Return host key, URL key and URL of each seed that no earlier round knew."""
+        names = ["host_key", "url_key", "url"]
+        seeds: list[tuple[int, int, str]] = []
         for due in dues:
-            table = parts.read_whole(self.view.storage, due.path, ["host_key", "url_key", "is_new"])
+            table = parts.read_whole(self.view.storage, due.path, [*names, "is_new"])
             table = table.filter(table.column("is_new"))
-            keys += zip(
-                table.column("host_key").to_pylist(), table.column("url_key").to_pylist(), strict=True
-            )
-        return keys
+            seeds += zip(*(table.column(name).to_pylist() for name in names), strict=True)
+        return seeds
 
     def _unseen(self, candidates: Sequence[PartitionPart]) -> list[CandidateRow]:
         """Return each unseen URL once: its hop, or else its finding with the least (depth, source).
@@ -147,8 +150,8 @@ class PartitionProbe:
             zip(keys, counted.column("source_domain_count_distinct").to_pylist(), strict=True)
         )
 
-    def _admitted(self, found: Sequence[CandidateRow], hops: int) -> list[UrlState]:
-        admission = Admission(self.view, self.partition, [*found, *self.hops])
+    def _admitted(self, found: Sequence[CandidateRow], entering: Sequence[tuple[int, str]]) -> list[UrlState]:
+        admission = Admission(self.view, self.partition, [*found, *self.hops], entering)
         new: list[UrlState] = []
         for row in sorted(found, key=lambda row: (row.depth, row.url)):
             reason = admission.refusal(row)
@@ -156,7 +159,7 @@ class PartitionProbe:
                 new.append(self._state(row))
             else:
                 self.counts[f"links_rejected/{reason}"] += 1
-        self.counts["urls_new"] += len(new) + len(self.seeds) + hops
+        self.counts["urls_new"] += len(new) + len(entering)
         return new
 
     def _state(self, row: CandidateRow) -> UrlState:

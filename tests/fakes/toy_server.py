@@ -82,7 +82,8 @@ class ToyServer:
         target = lines[0].split(" ")[1]
         headers = {k.lower(): v.strip() for k, _, v in (line.partition(":") for line in lines[1:] if line)}
         host = headers.get("host", "").split(":")[0]
-        reply = self.web.respond(host, target, headers.get("if-none-match"))
+        conditions = headers.get("if-none-match"), headers.get("if-modified-since")
+        reply = self.web.respond(host, target, *conditions)
         ended_at = arrived_at
         try:
             ended_at = await self._send(writer, reply)

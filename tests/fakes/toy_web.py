@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 
 VOWELS, CONSONANTS = "aeiou", "bcdfghklmnprstvz"
 HUB = "hub.example"
+LAST_MODIFIED = "Mon, 02 Mar 2026 10:00:00 GMT"
 
 
 @dataclass(frozen=True)
@@ -88,12 +89,18 @@ class ToyWeb:
         """Return every host name, sorted."""
         return sorted({url.split("/")[2] for url in [*self.pages, *self.replies]} | set(self.robots))
 
-    def respond(self, host: str, target: str, etag: str | None = None) -> Reply:
+    def respond(self, host: str, target: str, etag: str | None = None, since: str | None = None) -> Reply:
         """Return the reply to GET ``target`` on ``host``; a pure function of the web.
 
-        Hosts named etag.* send validators and answer 304 to a request whose If-None-Match is ``etag``.
+        Hosts named etag.* send validators and answer 304 to a request whose If-None-Match is ``etag``; those
+        named dated.* do so with Last-Modified and ``since``, If-Modified-Since.
         """
         reply = self._answer(host, target)
+        if host.startswith("dated.") and reply.status == 200:
+            dated = (("Last-Modified", LAST_MODIFIED),)
+            if since == LAST_MODIFIED:
+                return Reply(304, headers=dated)
+            return replace(reply, headers=(*reply.headers, *dated))
         if not host.startswith("etag.") or reply.status != 200:
             return reply
         tag = f'"{zlib.crc32(reply.body):08x}"'
