@@ -10,6 +10,7 @@ from typing import Any
 from connectors.calendar_lookup import Standing
 from connectors.rounds import CrawlFolder
 from connectors.sweep import KEPT_MANIFESTS
+from crawler.recrawl import RecrawlPolicy
 from crawler.rewriting import changes
 from crawler.urls import (
     NormalUrl,
@@ -25,10 +26,11 @@ from schemas.state import HostState, UrlStatus
 from transforms.crawl_now import CrawlNow, instant
 from transforms.decisions import ROBOTS, WARC_COLUMNS, Decisions
 from transforms.next_visit import next_visit
-from transforms.plan_inputs import PlanRow, plan_row
+from transforms.plan_inputs import PlanRow, plan_row, round_view
 from transforms.revisits import recrawl_policy
 from transforms.rules_now import operator_rules, refusal, robots_state, robots_verdict
 from transforms.state_tables import HOSTS, known_hosts
+from transforms.view import read_plan
 
 MOST_LINKS = 1_000
 _CAPTURE_MEMBERS = (
@@ -112,7 +114,7 @@ class _Explanation:
             ],
             "duplicate_chain": self._duplicate_chain(),
             "next_fetch_at": instant(self.standing.state.next_fetch_at) if self.standing else None,
-            "next": self._next(left_out),
+            "next": self._next(left_out, rounds),
             "robots": robots_verdict(self.crawl, self.url),
             "policy": operator_rules(self.crawl, self.host),
             "admission": {"admitted": self.refusal is None, "reason": self.refusal},
@@ -233,12 +235,20 @@ class _Explanation:
             )
         return chain
 
-    def _next(self, left_out: str | None) -> dict[str, Any] | None:
+    def _recrawl_policy(self, rounds: list[dict[str, Any]]) -> RecrawlPolicy:
+        """Return the bounds and the price of a visit in the round that set the date; today's if none did."""
+        dated = [
+            row["round"] for row in rounds if row["committed"] and row["outcome"] not in (None, "deferred")
+        ]
+        plan = read_plan(self.crawl.folder, dated[-1]) if dated else None
+        return recrawl_policy(self.crawl if plan is None else round_view(self.crawl, plan))
+
+    def _next(self, left_out: str | None, rounds: list[dict[str, Any]]) -> dict[str, Any] | None:
         if self.standing is None:
             return None
         entries = self.crawl.entries(HOSTS.name, self.partition)
         hosts: dict[int, HostState] = known_hosts(self.crawl.storage, entries, [self.host_key])
-        policy, robots = recrawl_policy(self.crawl), robots_state(self.crawl, self.url)
+        policy, robots = self._recrawl_policy(rounds), robots_state(self.crawl, self.url)
         return next_visit(self.standing, policy, self.crawl.now, left_out, robots, hosts.get(self.host_key))
 
 

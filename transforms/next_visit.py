@@ -31,8 +31,8 @@ def next_visit(
 ) -> dict[str, Any]:
     """Return the instant of the next visit, why it is then, and what that was computed from, as members.
 
-    ``left_out`` names the budget that keeps a due URL waiting, where it is known. ``policy`` is today's: a
-    date that was set under other flags may differ from what the numbers say.
+    ``left_out`` names the budget that keeps a due URL waiting, where it is known. ``policy`` is that
+    of the round that set the date.
     """
     state, tier = standing.state, standing.slot.tier
     return {

@@ -78,7 +78,7 @@ def _plan_row(crawl: CrawlNow, plan: RoundPlan, rows: _DueRows, hosts_path: str)
     cut = planning.cut_of(plan)
     if verdict == frontier.SELECTED and not within_cut(np.array([rank]), np.array([key]), cut)[0]:
         verdict = frontier.ROUND_BUDGET
-    view = _view_of(crawl, plan)
+    view = round_view(crawl, plan)
     rules = _rules(view)
     ahead = (rows.ranks < rank) | ((rows.ranks == rank) & (rows.url_keys < key))
     host_rules = rules.rules_for(host_of(state.url))
@@ -98,7 +98,8 @@ def _plan_row(crawl: CrawlNow, plan: RoundPlan, rows: _DueRows, hosts_path: str)
     return PlanRow(state, verdict, inputs)
 
 
-def _view_of(crawl: CrawlNow, plan: RoundPlan) -> RoundView:
+def round_view(crawl: CrawlNow, plan: RoundPlan) -> RoundView:
+    """Return the view that the round of this plan had of the crawl."""
     spec = replace(
         crawl.spec,
         round=plan.round,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,6 +14,7 @@ from connectors import calendar, layout, parts, runs, sealed, tables
 from connectors.files import digest_of
 from connectors.rounds import CrawlFolder
 from connectors.rows import rows_to_table
+from connectors.sweep import KEPT_MANIFESTS
 from crawler.urls import UrlKeys, authority_of, host_of, partition_of, registered_domain
 from schemas.crawl import CrawlIdentity
 from schemas.fetch import OutcomeRow
@@ -134,7 +136,7 @@ class LargeCrawl:
             number: [*self._captures(number), *self._duplicates(number)] for number in range(1, ROUNDS + 1)
         }
         self._state()
-        for number in range(ROUNDS - 2, ROUNDS + 1):
+        for number in range(1, ROUNDS + 1):
             self._plan(number)
         for number, entries in tables_of.items():
             kept = self.state if number == ROUNDS else []
@@ -223,7 +225,9 @@ class LargeCrawl:
         self.state.append(runs.write_run(self.storage, table, partition, ROUNDS, rows, token="bench"))
 
     def _plan(self, number: int) -> None:
-        dues = tuple(self._due(number, partition) for partition in range(PARTITIONS))
+        # Of older rounds the files that a plan names are swept.
+        kept = range(PARTITIONS) if number > ROUNDS - KEPT_MANIFESTS else ()
+        dues = tuple(self._due(number, partition) for partition in kept)
         plan = RoundPlan(
             *(
                 FORMAT_VERSION,
@@ -267,7 +271,8 @@ class LargeCrawl:
         return DueRef(partition, *paths, len(states), [], "")
 
     def _manifest(self, number: int, files: list[FileEntry]) -> Manifest:
+        at = datetime.fromtimestamp(round_at(number), UTC).isoformat()
         return Manifest(
-            *(FORMAT_VERSION, number, f"run{number}", number - 1 or None, "", "", "", CrawlFlags().to_json()),
+            *(FORMAT_VERSION, number, f"run{number}", number - 1 or None, *[at] * 3, CrawlFlags().to_json()),
             *(100_000, {}, {"host_budget": 1000}, {}, [], files),
         )

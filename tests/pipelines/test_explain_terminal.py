@@ -1,13 +1,19 @@
-"""`pipelines.explain` shows what strangers wrote; none of it may steer a terminal."""
+"""`pipelines.explain` as a command: what it refuses, and that nothing strangers wrote steers a terminal."""
 
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
+
+import pytest
 
 from connectors.rounds import CrawlFolder
 from pipelines import explain as command
 from pipelines.explanation import text_of
+from runners.options import UsageError
 from tests.pipelines.conftest import ToyCrawl
 from tests.pipelines.explaining import TROUBLE, told
 from transforms.explaining import explain
@@ -41,3 +47,25 @@ def test_control_characters_never_reach_the_terminal(toy_crawl: ToyCrawl) -> Non
 def test_a_hostile_argument_is_shown_as_escapes(toy_crawl: ToyCrawl) -> None:
     for given in ("http://new.example/\x1b[31mred", "\x1b[2J", "http://new.example/\udc80\u202e"):
         assert told(toy_crawl, given).replace("\n", "").isprintable()
+
+
+def test_a_folder_without_a_crawl_and_a_missing_url_are_usage_errors(tmp_path: Path) -> None:
+    for arguments in (
+        [f"--crawl={tmp_path}", "http://a.example/"],
+        [f"--crawl={tmp_path}"],
+        ["http://a.example/"],
+    ):
+        with pytest.raises(UsageError):
+            command.main(arguments)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_command_answers_without_beam(toy_crawl: ToyCrawl) -> None:
+    code = "import sys; from pipelines.explain import main; main(sys.argv[1:]); assert 'apache_beam' not in sys.modules"
+    done = subprocess.run(
+        [sys.executable, "-c", code, f"--crawl={toy_crawl.folder}", f"{TROUBLE}gone"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.startswith(f"URL       {TROUBLE}gone\n")
