@@ -8,6 +8,7 @@ import io
 import os
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,7 +21,8 @@ from tests.fakes.toy_server import ToyServer
 from tests.fakes.toy_web import ToyWeb
 
 DELAY_SECONDS = 0.1
-LEASE_SECONDS = 4
+# Leases that a killed round leaves are waited out: short ones, but downloads of a busy machine must fit into them.
+SHORT_LEASE = ("--lease_seconds=14", "--fetch_timeout_seconds=10")
 ROOT = Path(__file__).parents[2]
 TABLES = ("captures", "pages", "links", "hosts", "duplicates", "removed")
 
@@ -50,8 +52,7 @@ class RemoteCrawl:
             "--round_minutes=5",
             "--max_body_bytes=250000",
             "--fetch_concurrency=32",
-            f"--lease_seconds={LEASE_SECONDS}",
-            "--fetch_timeout_seconds=2",
+            *SHORT_LEASE,
             *more,
         ]
 
@@ -92,7 +93,7 @@ class RemoteCrawl:
         }
         queries = {
             "captures": "SELECT round, url, kind, outcome, reason, depth, content_digest FROM {captures}",
-            "pages": "SELECT round, url, content_hash, title, text, links, discovered_from FROM {pages}",
+            "pages": "SELECT round, url, content_hash, title, text, links::VARCHAR, discovered_from FROM {pages}",
             "links": "SELECT round, source_url, target_url, anchor, rel FROM {links}",
             "duplicates": "SELECT round, url, kept_url, kind, similarity FROM {duplicates}",
         }
@@ -101,6 +102,16 @@ class RemoteCrawl:
     def asked(self) -> list[tuple[str, str]]:
         """Return (host, path) of every request so far."""
         return [(access.host, access.path) for access in self.server.log]
+
+
+def differences(one: dict[str, list[tuple]], other: dict[str, list[tuple]]) -> dict[str, list[tuple]]:
+    """Return for each table the first rows that only one of two crawls has; {} for equal crawls."""
+    found = {
+        name: sorted((Counter(one[name]) - Counter(other[name])).elements(), key=repr)[:5]
+        + sorted((Counter(other[name]) - Counter(one[name])).elements(), key=repr)[:5]
+        for name in one
+    }
+    return {name: rows for name, rows in found.items() if rows}
 
 
 def rows(query: str) -> Iterable[tuple]:
