@@ -9,9 +9,10 @@ CRAWL ?=
 ROUNDS ?= 3
 ARGS ?=
 BENCH ?=
+KILLS ?= 200
 
 .DEFAULT_GOAL := help
-.PHONY: help crawl test check bench test-cases test-portable test-packaging test-flink test-consumers test-realweb test-chaos test-gcs test-s3 test-dataflow test-airflow clean
+.PHONY: help crawl test check bench test-cases test-portable test-packaging test-flink test-consumers test-realweb test-chaos test-kills test-gcs test-s3 test-dataflow test-airflow clean
 
 help:  ## list the commands
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -68,6 +69,12 @@ test-packaging: $(VENV)/test.ok  ## a wheel in an empty environment runs a whole
 
 test-flink: $(VENV)/test.ok  ## the toy crawl on a real Flink cluster; FLINK_VERSION, FLINK_JOB_SERVER_JAR
 	FLINK=1 $(BIN)/python -m pytest tests/flink
+
+test-chaos: $(VENV)/test.ok  ## KILLS=200 kills at random moments; stops, damaged files, full disks (Linux, root)
+	CHAOS=1 KILLS=$(KILLS) $(BIN)/python -m pytest tests/chaos
+
+test-kills: $(VENV)/test.ok  ## the kills of test-chaos alone
+	CHAOS=1 KILLS=$(KILLS) $(BIN)/python -m pytest tests/chaos/test_kills.py
 
 test-gcs: $(VENV)/stores.ok  ## whole rounds on an emulator of Google Cloud Storage (needs Go, once)
 	STORES=gs $(BIN)/python -m pytest tests/stores -s --durations=10

@@ -21,7 +21,7 @@ _STATE_ROUND = re.compile(r"/r(\d{6,})-[^/]*$")
 _ROUND_FILE = re.compile(r"rounds/(\d{6,})/(.+)")
 _LEASE_FILE = re.compile(r"leases/(\d{6,})/")
 # What stays of a round for good, beside what its manifest names.
-_RECORD = re.compile(r"manifest\.json|plan\.json|journal/.+")
+_RECORD = re.compile(r"manifest\.json|plan\.json|journal/[^/]+/(?!started-|delay-).+")
 
 
 def sweep(
@@ -34,8 +34,8 @@ def sweep(
     """Delete files that nothing can need any more, and return their paths.
 
     A state file goes when none of the ``keep`` newest manifests names it. A WARC or staged file goes when
-    the manifest of its own round does not name it. Work files, plan files and leases of a round go when
-    ``keep`` rounds have been committed after it. Nothing goes that a kept manifest or the round's own
+    the manifest of its own round does not name it. Work files, plan files, attempts' marks and leases of a
+    round go when ``keep`` rounds have been committed after it. Nothing goes that a kept manifest or the round's own
     manifest names, that belongs to a round after the newest commit, or while a round is unfinished. Tables,
     indexes, reports, journals and manifests stay. The cost does not grow with the number of rounds.
 

@@ -72,7 +72,8 @@ def test_litter_of_dead_attempts_goes(folder: CrawlFolder) -> None:
 
 
 def test_old_work_goes_and_the_record_stays(folder: CrawlFolder) -> None:
-    work = ["work/a.parquet", "plan/due.parquet", "shards/urls.parquet", "stop-aa.json"]
+    marks = ["journal/shard-0001/started-aa.json", "journal/shard-0001/delay-bb-900.json"]
+    work = ["work/a.parquet", "plan/due.parquet", "shards/urls.parquet", "stop-aa.json", *marks]
     record = ["plan.json", "journal/shard-0001/000001.json", "manifest.json"]
     for number in (1, 2, 3, 4):
         for name in [*work, *record[:2]]:

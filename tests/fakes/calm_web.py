@@ -9,12 +9,17 @@ SLOW_HOST = "www.robots-private.example"
 _UNCALM = ("http://www.robots-503.example/", "http://www.busy.example/", "/busy")
 
 
-def calm_web(sites: int = 3, pages: int = 3, crawl_delay_seconds: float = 0.5) -> ToyWeb:
+def calm_web(
+    sites: int = 3, pages: int = 3, crawl_delay_seconds: float = 0.5, slow_seconds: float = 0.2
+) -> ToyWeb:
     """Return a toy web without hosts that ask to come back later (429, 503): their turn is up to the clock.
 
-    One host, ``SLOW_HOST``, asks for ``crawl_delay_seconds`` between requests.
+    One host, ``SLOW_HOST``, asks for ``crawl_delay_seconds`` between requests, and one page takes
+    ``slow_seconds`` to come.
     """
-    web = ToyWeb(sites=sites, pages=pages, robots_delay_seconds=crawl_delay_seconds, slow_seconds=0.2)
+    web = ToyWeb(
+        sites=sites, pages=pages, robots_delay_seconds=crawl_delay_seconds, slow_seconds=slow_seconds
+    )
     for url in (f"http://{HUB}/", "http://www.trouble.example/"):
         page = web.pages[url]
         page.links = [link for link in page.links if link not in _UNCALM]
