@@ -53,9 +53,10 @@ def test_a_missing_seed_file_is_named(tmp_path: Path) -> None:
 
 
 def test_one_bad_seed_among_good_ones_is_skipped(tmp_path: Path) -> None:
-    result = run("inject", f"--crawl={tmp_path / 'crawl'}", PUBLIC, "ftp://example.com/")
+    result = run("inject", f"--crawl={tmp_path / 'crawl'}", PUBLIC, "ftp://example.com/", "example.com")
     assert result.returncode == 0
-    assert result.stdout.splitlines()[-1] == "accepted: 1, known: 0, refused: 1"
+    assert result.stdout.splitlines()[-1] == "accepted: 1, known: 0, refused: 2"
+    assert "'example.com': invalid_url" in result.stderr
     assert "ftp://example.com/" in result.stderr and "unsupported_scheme" in result.stderr
 
 
