@@ -13,7 +13,9 @@ import sys
 import zipfile
 from pathlib import Path
 
-LOGGING = re.compile(r"org/slf4j/|org/apache/log(4j|ging)/|ch/qos/logback/|META-INF/.*\.(SF|RSA|DSA|EC)$|log4j")
+LOGGING = re.compile(
+    r"org/slf4j/|org/apache/log(4j|ging)/|ch/qos/logback/|META-INF/.*\.(SF|RSA|DSA|EC)$|log4j"
+)
 
 
 def main() -> int:
