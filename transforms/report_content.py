@@ -53,11 +53,11 @@ def _duplicates(figures: RoundFigures) -> Iterator[Markup]:
     near = tables.similarities
     yield Markup("<h3>Duplicates</h3>")
     yield paragraph(
-        f"{sum(tables.duplicates.values()):,} pages were copies of another one and left out of the table of pages, "
-        f"{tables.pages:,} were kept as new or changed. {sum(reasons.values()):,} more were the same as at the "
-        "visit before."
+        f"Copies of another page, left out of the table of pages: {sum(tables.duplicates.values()):,}. "
+        f"Kept as new or changed: {tables.pages:,}. "
+        f"The same as at the visit before: {sum(reasons.values()):,}."
     )
-    kinds = table("Duplicates by kind", ["Kind", "Pages", "Of kept and copies"], rows)
+    kinds = table("Duplicates by kind", ["Kind", "Pages", "Share of new content"], rows)
     if not near.values:
         yield kinds
         return
@@ -87,7 +87,7 @@ def _types(figures: RoundFigures) -> Iterator[Markup]:
         return
     yield paragraph(
         "Answers of status 200 by what their first bytes show. "
-        f"{sum(captures.mislabelled.values()):,} have another type in the server's header."
+        f"Those whose server names another type: {sum(captures.mislabelled.values()):,}."
     )
     yield beside(
         chart(

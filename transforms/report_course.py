@@ -12,6 +12,7 @@ from transforms.report_counts import largest
 from transforms.report_figures import RoundFigures
 from transforms.report_hosts import HostRow
 from transforms.report_html import (
+    NBSP,
     Markup,
     beside,
     chart,
@@ -26,6 +27,8 @@ from transforms.report_pace import TAIL_SHARES, Pace
 from transforms.report_words import OUTCOMES, count, millis, span
 
 TABLE_LINES = 12
+MANY = 500
+"""URLs from which on the last percent of them says something."""
 
 
 def outcomes_section(figures: RoundFigures) -> Markup:
@@ -45,18 +48,18 @@ def outcomes_section(figures: RoundFigures) -> Markup:
         largest(Counter(manifest.left_out)),
         none="no URL, all that was due was planned",
     )
+    meant = folded("What the outcomes mean", table("Outcomes", ["Outcome", "Meaning"], meanings, words=2))
     svg = bar_chart("outcomes", "Planned URLs by outcome", counted) if counted else Markup("")
     return section(
         "outcomes",
         "Outcomes",
         paragraph("Each of the ", manifest.planned, " planned URLs has one outcome."),
         beside(
-            Markup(chart(svg, "Planned URLs by outcome") + left_out),
+            Markup(chart(svg, "Planned URLs by outcome") + left_out + meant),
             table(
                 "Planned URLs by outcome and reason", ["Outcome", "Reason", "URLs", "Share"], rows, words=2
             ),
         ),
-        folded("What the outcomes mean", table("Outcomes", ["Outcome", "Meaning"], meanings, words=2)),
     )
 
 
@@ -114,14 +117,15 @@ def _tail(figures: RoundFigures, pace: Pace) -> Iterator[Markup]:
     if not asked:
         return
     half, most, nearly, whole = pace.reached
+    last, since = ("1", nearly) if asked >= MANY else ("10", most)
     rows = [
         (percent(share), span(at), share_cell(at, whole))
         for share, at in zip(TAIL_SHARES, pace.reached, strict=True)
     ]
     yield Markup("<h3>Tail</h3>")
     yield paragraph(
-        f"Half of the {asked:,} URLs that were asked were done after {span(half)}, 90 % after {span(most)}. "
-        f"The last 1 % took {span(whole - nearly)}, which is {percent((whole - nearly) / whole)} of the time.",
+        f"Half of the {asked:,} URLs that were asked were done after {span(half)}, 90{NBSP}% after {span(most)}. "
+        f"The last {last}{NBSP}% took {span(whole - since)}, which is {percent((whole - since) / whole)} of the time.",
         f" {unasked:,} planned URLs were settled without a request and are not in this curve."
         if unasked
         else "",
@@ -181,7 +185,7 @@ def _slowest(rows: Sequence[HostRow]) -> Iterator[Markup]:
     start = min(row.first_at for row in rows)
     spans = [(row.host, row.first_at - start, row.last_at - start) for row in rows]
     longest = max(last for _, _, last in spans)
-    heads = ["Host", "Time", "Requests", "Pages", "Deferred", "Pause", "Mean reply", "Slowest reply"]
+    heads = ["Host", "Time", "Requests", "New pages", "Deferred", "Pause", "Mean reply", "Slowest reply"]
     yield Markup("<h3>Slowest hosts</h3>")
     yield beside(
         chart(

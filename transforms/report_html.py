@@ -6,6 +6,7 @@ import html
 from collections.abc import Iterable, Sequence
 
 LONGEST = 90
+NBSP = "\u00a0"
 
 
 class Markup(str):
@@ -32,8 +33,10 @@ def shown(value: object) -> Markup:
 
 
 def printable(text: str) -> str:
-    """Return the text with each character that is not printable in Unicode's sense as an escape."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
+    """Return the text with each character that Unicode does not call printable as an escape, spaces aside."""
+    return "".join(
+        c if c.isprintable() or c == NBSP else c.encode("unicode_escape").decode("ascii") for c in text
+    )
 
 
 def whole(value: object) -> Markup:
@@ -52,8 +55,8 @@ def share_cell(part: float, whole: float) -> Markup:
 def percent(share: float) -> str:
     """Return a share as a person reads it: one digit after the point below ten percent."""
     if 0 < share < 0.001:
-        return "<0.1 %"
-    return f"{100 * share:.1f} %" if share < 0.1 else f"{100 * share:.0f} %"
+        return f"<0.1{NBSP}%"
+    return f"{100 * share:.1f}{NBSP}%" if share < 0.0995 else f"{100 * share:.0f}{NBSP}%"
 
 
 def table(

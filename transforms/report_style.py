@@ -29,16 +29,16 @@ dd{margin:0;font-size:24px;line-height:1.3;font-variant-numeric:tabular-nums}
 dd small{display:block;font-size:12.5px;color:var(--muted);min-height:1.4em}
 .beside{display:grid;grid-template-columns:minmax(0,1fr) minmax(0,1fr);gap:8px 32px;align-items:start}
 @media (max-width:900px){.beside{grid-template-columns:minmax(0,1fr)}}
-figure{margin:10px 0 14px}
+figure{margin:10px 0 14px;overflow-x:auto}
 figcaption,caption{text-align:left;font-size:13.5px;font-weight:600;color:var(--ink);padding:0 0 6px}
-svg{width:100%;height:auto;display:block;max-width:640px;font-family:var(--font)}
+svg{width:100%;height:auto;display:block;min-width:400px;max-width:640px;font-family:var(--font)}
 svg *{stroke-linejoin:round;stroke-linecap:butt}
 .scroll{overflow-x:auto;margin:10px 0 16px}
 table{border-collapse:collapse;width:100%;font-size:13.5px;font-variant-numeric:tabular-nums}
 th,td{padding:4px 10px 4px 0;border-bottom:1px solid var(--grid);text-align:left;vertical-align:top;
 overflow-wrap:anywhere}
 thead th{color:var(--muted);font-weight:600;font-size:12.5px;vertical-align:bottom;overflow-wrap:normal}
-tbody th{font-weight:400}
+tbody th{font-weight:400;min-width:9em}
 .num{text-align:right;white-space:nowrap;padding-left:10px}
 th.num:last-child,td.num:last-child{padding-right:0}
 thead th.num{white-space:normal}

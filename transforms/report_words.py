@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+from transforms.report_html import NBSP
+
 OUTCOMES = {
     "fetched": "new or changed content",
     "not_modified": "visited again, the same as before",
@@ -30,32 +32,31 @@ def size(value: float) -> str:
     place = 0
     while value >= 999.5 and place < len(_SIZES) - 1:
         value, place = value / 1000, place + 1
-    return f"{value:.3g} {_SIZES[place]}" if place else f"{value:.0f} B"
+    return f"{value:.3g}{NBSP}{_SIZES[place]}" if place else f"{value:.0f}{NBSP}B"
 
 
 def binary_size(value: float) -> str:
     """Return a power of two of bytes: 4 KiB."""
     for unit, factor in (("MiB", 1 << 20), ("KiB", 1 << 10)):
         if value >= factor:
-            return f"{value / factor:g} {unit}"
-    return f"{value:g} B"
+            return f"{value / factor:g}{NBSP}{unit}"
+    return f"{value:g}{NBSP}B"
 
 
 def span(seconds: float) -> str:
     """Return a length of time in its two largest units that matter."""
-    if seconds < 60:
-        return f"{seconds:.3g} s" if seconds < 10 else f"{seconds:.0f} s"
-    for unit, part, length in (("d", "h", 86_400), ("h", "min", 3_600), ("min", "s", 60)):
-        if seconds >= length:
-            small = {"h": 3_600, "min": 60, "s": 1}[part]
-            whole, rest = divmod(round(seconds / small), length // small)
-            return f"{whole} {unit} {rest} {part}" if rest else f"{whole} {unit}"
-    return f"{seconds:.0f} s"
+    if seconds < 59.5:
+        return f"{seconds:.3g}{NBSP}s" if seconds < 10 else f"{seconds:.0f}{NBSP}s"
+    for unit, length, part, step in (("d", 86_400, "h", 3_600), ("h", 3_600, "min", 60), ("min", 60, "s", 1)):
+        if round(seconds / step) * step >= length:
+            whole, rest = divmod(round(seconds / step), length // step)
+            return f"{whole}{NBSP}{unit} {rest}{NBSP}{part}" if rest else f"{whole}{NBSP}{unit}"
+    raise ValueError(f"not a length of time: {seconds}")
 
 
 def millis(value: float) -> str:
     """Return milliseconds as milliseconds or seconds."""
-    return f"{value:.0f} ms" if value < 1000 else span(value / 1000)
+    return f"{value:.0f}{NBSP}ms" if value < 1000 else span(value / 1000)
 
 
 def instant(text: str) -> str:

@@ -86,13 +86,15 @@ def test_a_folder_that_is_no_crawl_is_refused(tmp_path: Path) -> None:
         assert not (tmp_path / "nothing").exists()
 
 
-def test_a_crawl_of_a_newer_format_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("version", "remedy"), [(99, "use a newer program"), (0, "or start a new crawl")])
+def test_a_crawl_of_another_format_is_refused(tmp_path: Path, version: int, remedy: str) -> None:
     crawl = tmp_path / "crawl"
     crawl_of(crawl, PUBLIC)
     document = json.loads((crawl / "crawl.json").read_text())
-    (crawl / "crawl.json").write_text(json.dumps({**document, "format_version": 99}))
+    (crawl / "crawl.json").write_text(json.dumps({**document, "format_version": version}))
     result = run("round", f"--crawl={crawl}", "--contact=mailto:me@example.com")
-    assert result.returncode == 2 and "99" in result.stderr
+    assert result.returncode == 2 and f"format version {version};" in result.stderr
+    assert remedy in result.stderr and len(result.stderr.splitlines()) == 1
     assert not (crawl / "rounds").exists()
 
 
