@@ -27,6 +27,8 @@ class ToyCrawl:
     web: ToyWeb
     server: ToyServer
     printed: list[str]
+    first_requests: int | None = None
+    """How many requests the fixture's own rounds made: other tests may run further rounds on the crawl."""
 
     @property
     def log(self) -> list[Access]:

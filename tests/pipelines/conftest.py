@@ -87,4 +87,5 @@ def toy_crawl(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ToyCrawl]:
     web = ToyWeb(sites=6, pages=6, robots_delay_seconds=0.3)
     with seeded_crawl(tmp_path_factory.mktemp("toy") / "crawl", web) as crawl:
         assert crawl.run_round("--rounds=3") == 0
+        crawl.first_requests = len(crawl.server.log)
         yield crawl

@@ -91,7 +91,7 @@ def test_the_user_agent_names_the_product(toy_crawl: ToyCrawl) -> None:
 
 def test_no_url_is_fetched_twice(toy_crawl: ToyCrawl) -> None:
     counts = defaultdict(int)
-    for access in toy_crawl.log:
+    for access in toy_crawl.server.log[: toy_crawl.first_requests]:
         if access.path != "/robots.txt" and access.status in (200, 404, 410):
             counts[access.host, access.path] += 1
     assert [key for key, count in counts.items() if count > 1] == []
