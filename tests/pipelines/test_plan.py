@@ -6,16 +6,19 @@ import contextlib
 import io
 import json
 import shutil
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from connectors.clock import SystemClock
 from connectors.rounds import CrawlFolder
 from pipelines import plan as command
 from runners.options import UsageError
 from schemas.flags import CrawlFlags
+from tests.fakes.round_process import RoundProcess
 from tests.fakes.toy_server import Access, serve
 from tests.pipelines.conftest import ToyCrawl, give, manifest, outcomes, small_web, story
 from transforms import planning
@@ -137,6 +140,26 @@ def test_an_unfinished_round_is_what_is_shown(crawl: ToyCrawl, tmp_path: Path) -
     assert (document["round"], document["unfinished"], document["urls"]) == (2, True, 6)
     assert document["left_out"] == {"round_budget": 9}
     assert said(copy).startswith("round 2: 6 URLs of 3 hosts (unfinished: 0 are done), about ")
+
+
+def test_of_a_stopped_round_the_rest_is_predicted(crawl: ToyCrawl, tmp_path: Path) -> None:
+    copy = ToyCrawl(tmp_path / "copy", crawl.web, crawl.server, [])
+    shutil.copytree(crawl.folder, copy.folder)
+    flags, before = ("--min_delay_seconds=0.7",), len(crawl.server.log)
+    whole = planned(copy, *flags)
+    with RoundProcess(copy.round_flags(*flags), tmp_path / "round.log") as process:
+        while len(crawl.server.log) < before + 5:
+            assert process.is_running, process.printed
+            SystemClock().wait(0.02)
+        process.signal(signal.SIGTERM)
+        assert process.end() == 1, process.printed
+    asked = [access for access in crawl.server.log[before:] if access.path != "/robots.txt"]
+    rest = planned(copy)
+    assert (rest["unfinished"], rest["urls"]) == (True, whole["urls"])
+    # The URLs that robots.txt denies are done as soon as their turn comes.
+    assert len(asked) <= rest["urls_done"] <= len(asked) + 2
+    assert rest["predicted_seconds"] < whole["predicted_seconds"]
+    assert f"(unfinished: {rest['urls_done']} are done)" in said(copy)
 
 
 def test_what_cannot_be_planned_is_one_line(crawl: ToyCrawl, tmp_path: Path) -> None:
