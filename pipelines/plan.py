@@ -32,6 +32,7 @@ from schemas.round import RoundPlan, RoundSpec
 from transforms import planning
 from transforms.absorb import absorb
 from transforms.remaining import remaining_seconds
+from transforms.round_packing import pack_round
 from transforms.view import RoundView, read_plan
 
 
@@ -81,7 +82,7 @@ def plan_of(
     if plan is not None or not view.has_work():
         return view, plan
     dues = [planning.select_due(view, part) for part in absorb(view)]
-    plan = planning.pack_round(view, dues) if dues else None
+    plan = pack_round(view, dues) if dues else None
     if plan is not None:
         view.plan = plan
     return view, plan

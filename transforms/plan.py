@@ -13,6 +13,7 @@ from connectors.files import AlreadyThere
 from schemas.round import DueRef, ListPart, RoundPlan, RoundSpec, SeedPart
 from transforms import coders, planning  # noqa: F401  (registers the row coders)
 from transforms.absorb import absorb
+from transforms.round_packing import pack_round
 from transforms.view import RoundView, open_view
 
 
@@ -85,7 +86,7 @@ class _PackShards(beam.DoFn):
 
     def process(self, element: tuple[int, Iterable[DueRef]]) -> Iterator[DueRef]:
         view = open_view(self.spec)
-        plan = planning.pack_round(view, list(element[1]))
+        plan = pack_round(view, list(element[1]))
         if plan is None:
             note_nothing_due(view)
         else:

@@ -6,10 +6,7 @@
 from __future__ import annotations
 
 import secrets
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
+from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -19,16 +16,13 @@ from connectors import calendar, layout, parts, runs, sealed
 from connectors.files import AlreadyThere
 from connectors.rows import row_schema, rows_to_table, table_to_rows
 from crawler import frontier
-from crawler.budgets import FrontierPolicy, RoundTerms, planned_delay
-from crawler.packing import host_load, pack
-from crawler.politeness import usual_latency
-from crawler.ranks import EVERYTHING, Candidates, Cut, threshold_for, within_cut
+from crawler.budgets import FrontierPolicy, RoundTerms
+from crawler.ranks import EVERYTHING, Candidates, Cut, within_cut
 from crawler.urls import authority_of, host_of, registered_domain
-from schemas.manifest import FORMAT_VERSION
-from schemas.round import DueRef, ListPart, RoundPlan, SeedPart, ShardPlan
+from schemas.round import DueRef, ListPart, RoundPlan, SeedPart
 from schemas.state import HostState, RobotsState, UrlState
 from transforms import state_tables
-from transforms.absorb import Absorbed, read_absorbed
+from transforms.absorb import read_absorbed
 from transforms.view import RoundView, plan_document, read_plan, read_policy
 
 DUE_SCHEMA = (
@@ -40,7 +34,6 @@ DUE_SCHEMA = (
 NOT_DUE = "not_due"
 OVERSELECT = 1.25
 LEAST_SHARE = 1000
-READERS = 8
 
 
 def frontier_policy(view: RoundView) -> FrontierPolicy:
@@ -145,90 +138,6 @@ def _with_verdicts(
     table = rows.append_column("rank", pa.array(rank, pa.float64()))
     table = table.append_column("verdict", pa.array(list(verdicts), pa.string()))
     return table.append_column("is_new", pa.array(new, pa.bool_())).cast(DUE_SCHEMA)
-
-
-def pack_round(view: RoundView, dues: Sequence[DueRef]) -> RoundPlan | None:
-    """Cut the selected URLs to the round's budget and pack their hosts into shards.
-
-    None when nothing is selected. Pure: writes nothing.
-    """
-    dues = sorted(dues)
-    with ThreadPoolExecutor(READERS, "plan") as readers:
-        read = list(readers.map(partial(_read_choice, view), dues))
-        states = {
-            host.host_key: host for hosts in readers.map(partial(_read_hosts, view), dues) for host in hosts
-        }
-    chosen = [choice for choice, _ in read]
-    rank = np.concatenate([choice.column("rank").to_numpy() for choice in chosen])
-    url_keys = np.concatenate([_keys(choice, "url_key") for choice in chosen])
-    host_keys = np.concatenate([_keys(choice, "host_key") for choice in chosen])
-    cut = threshold_for(rank, url_keys, view.spec.flags.round_urls)
-    within = within_cut(rank, url_keys, cut)
-    if not within.any():
-        return None
-    absorbed = read_absorbed(view, dues[0].absorbed_path)
-    left_out = dict(sorted(sum((left for _, left in read), Counter()).items()))
-    if over := int(np.count_nonzero(~within)):
-        left_out[frontier.ROUND_BUDGET] = over
-    shards, groups, hosts = _packed(view, states, absorbed, host_keys[within])
-    return RoundPlan(
-        format_version=FORMAT_VERSION,
-        round=view.spec.round,
-        parent=view.spec.parent,
-        run_id=view.spec.run_id,
-        as_of=view.spec.as_of,
-        planned_at=view.spec.started_at,
-        round_seconds=view.spec.flags.round_minutes * 60,
-        flags=view.spec.flags.to_json(),
-        planned=int(np.count_nonzero(within)),
-        hosts=hosts,
-        left_out=left_out,
-        cut_rank=None if cut == EVERYTHING else cut.rank,
-        cut_key=None if cut == EVERYTHING else cut.url_key,
-        shards=shards,
-        due=tuple(dues),
-        shard_of_group=groups,
-        injected=absorbed.injected,
-        policy_path=absorbed.policy_path,
-        scope_path=absorbed.scope_path,
-    )
-
-
-def _read_choice(view: RoundView, due: DueRef) -> tuple[pa.Table, Counter[str]]:
-    """Return a partition's selected rows, and how many were left out for each reason."""
-    columns = ["rank", "url_key", "host_key", "verdict"]
-    table = parts.read_whole(view.storage, due.path, columns)
-    verdicts = table.column("verdict")
-    left = Counter(why for why in verdicts.to_pylist() if why not in (frontier.SELECTED, NOT_DUE))
-    return table.filter(pc.equal(verdicts, frontier.SELECTED)), left
-
-
-def _read_hosts(view: RoundView, due: DueRef) -> list[HostState]:
-    return table_to_rows(parts.read_whole(view.storage, due.hosts_path), HostState)
-
-
-def _packed(
-    view: RoundView, states: Mapping[int, HostState], absorbed: Absorbed, planned_hosts: np.ndarray
-) -> tuple[tuple[ShardPlan, ...], dict[str, int], int]:
-    keys, urls = np.unique(planned_hosts, return_counts=True)
-    rules = read_policy(view.storage, absorbed.policy_path)
-    policy = frontier_policy(view)
-    loads = np.array(
-        [
-            host_load(count, planned_delay(host, rules.rules_for(host.host), policy), usual_latency(host))
-            for count, host in zip(urls.tolist(), (states[key] for key in keys.tolist()), strict=True)
-        ]
-    )
-    count = min(view.spec.flags.shards or 1, len(keys))
-    packing = pack(keys, loads, count, [states[key].ip for key in keys.tolist()])
-    shard_of = packing.shard_of(keys)
-    plans = tuple(
-        ShardPlan(shard, int(urls[mine].sum()), int(mine.sum()), float(packing.loads[shard]))
-        for shard in range(count)
-        for mine in [shard_of == shard]
-    )
-    groups = {str(int(key) >> 48): int(shard) for key, shard in zip(keys, shard_of, strict=True)}
-    return plans, groups, len(keys)
 
 
 def commit_plan(view: RoundView, plan: RoundPlan) -> RoundPlan:

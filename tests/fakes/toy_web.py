@@ -234,19 +234,8 @@ class ToyWeb:
 
     def _trouble_site(self, host: str) -> None:
         root = f"http://{host}/"
-        names = [
-            "gone",
-            "error",
-            "busy",
-            "slow",
-            "big",
-            "gzip",
-            "chunked",
-            "empty",
-            "binary",
-            "noindex",
-            "nofollow",
-        ]
+        names = ["gone", "error", "busy", "slow", "big", "gzip", "chunked"]
+        names += ["empty", "binary", "noindex", "nofollow"]
         self._add(root, "Trouble", [f"/{name}" for name in names])
         text = self._text(200).encode()
         page = b"<html><head><title>T</title></head><body><article><p>%s</p></article></body></html>"

@@ -102,6 +102,8 @@ def test_each_budget_is_counted_by_its_name(crawl: ToyCrawl) -> None:
     assert both["left_out"] == {"host_budget": 9, "round_budget": 1}
     assert sum(shard["urls"] for shard in both["shards"]) == both["urls"] == 5
     assert [shard["shard"] for shard in both["shards"]] == [0, 1]
+    loads = [shard["load_seconds"] for shard in planned(crawl, *FLAGS, "--shards=2")["shards"]]
+    assert max(loads) < 0.6 * sum(loads), "hosts behind a --connect_to target share no address"
 
 
 def test_a_crawl_delay_known_from_robots_txt_counts(crawl: ToyCrawl) -> None:

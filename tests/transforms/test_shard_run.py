@@ -22,6 +22,7 @@ from schemas.round import ListPart, RoundSpec, SegmentRef
 from tests.fakes.captures import capture
 from transforms import planning
 from transforms.absorb import absorb
+from transforms.round_packing import pack_round
 from transforms.shard_run import ShardRun
 from transforms.view import RoundView
 
@@ -86,7 +87,7 @@ def planned(tmp_path: Path) -> tuple[RoundView, list[ListPart]]:
     )
     view = RoundView(spec)
     dues = [planning.select_due(view, part) for part in absorb(view)]
-    plan = planning.pack_round(view, dues)
+    plan = pack_round(view, dues)
     assert plan is not None
     planning.commit_plan(view, plan)
     return view, [part for due in dues for part in planning.deal(view, due)]
