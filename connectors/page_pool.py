@@ -16,6 +16,7 @@ TIMEOUT_SECONDS = 20.0
 MEMORY_BYTES = 1024 * 1024 * 1024
 PAGES_A_PROCESS = 1000
 IN_FLIGHT_A_PROCESS = 16
+IN_FLIGHT_BYTES = 32 * 1024 * 1024
 _TRIES = {"parse_crash": 2, "parse_memory": 2}
 
 
@@ -65,23 +66,32 @@ class PagePool(Generic[In, Out]):
         self._idle: deque[PageProcess] = deque()
         self._threads = ThreadPoolExecutor(self._processes, thread_name_prefix="page")
 
-    def map(self, inputs: Iterable[In]) -> Iterator[Out | ParseFailure]:
+    def map(
+        self, inputs: Iterable[In], size_of: Callable[[In], int] = lambda item: 0
+    ) -> Iterator[Out | ParseFailure]:
         """Yield for each input, in their order, what ``work`` returned, or why it could not.
 
         Reasons: parse_timeout; parse_crash (the process died), parse_memory, both after a second try in a
-        new process; parse_error (``work`` raised). Inputs are taken as results leave: at most
-        16 a process are held. An exception of ``inputs`` passes through.
+        new process; parse_error (``work`` raised). Inputs are taken as results leave: at most 16 a process, and
+        no more than the one that makes them over 32 MB, by ``size_of`` in bytes. An exception of ``inputs``
+        passes through.
         """
-        window: deque[Future[Out | ParseFailure]] = deque()
+        window: deque[tuple[Future[Out | ParseFailure], int]] = deque()
+        held_bytes = 0
         try:
             for item in inputs:
-                window.append(self._threads.submit(self._try, item))
-                if len(window) >= IN_FLIGHT_A_PROCESS * self._processes:
-                    yield window.popleft().result()
+                size = size_of(item)
+                window.append((self._threads.submit(self._try, item), size))
+                held_bytes += size
+                del item
+                while len(window) >= IN_FLIGHT_A_PROCESS * self._processes or held_bytes > IN_FLIGHT_BYTES:
+                    future, size = window.popleft()
+                    held_bytes -= size
+                    yield future.result()
             while window:
-                yield window.popleft().result()
+                yield window.popleft()[0].result()
         finally:
-            for future in window:
+            for future, _ in window:
                 future.cancel()
 
     def close(self) -> None:

@@ -47,6 +47,13 @@ def read_part(storage: Storage, path: str, row_group: int, columns: Sequence[str
         return parquet.read_row_group(row_group, columns=list(columns) if columns else None)
 
 
+def group_sizes(storage: Storage, path: str) -> list[int]:
+    """Return the bytes that each row group of a work file takes, not compressed; DamagedFile as `read_part`."""
+    with _opened(storage, path) as parquet:
+        groups = range(parquet.metadata.num_row_groups)
+        return [int(parquet.metadata.row_group(number).total_byte_size) for number in groups]
+
+
 def read_whole(storage: Storage, path: str, columns: Sequence[str] | None = None) -> pa.Table:
     """Return all rows of a work file; raise DamagedFile if it is gone or not what was written."""
     with _opened(storage, path) as parquet:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache, partial
 from typing import NamedTuple
 
 from crawler.outcomes import (
@@ -20,6 +19,7 @@ from crawler.outcomes import (
 )
 from crawler.redirects import FOLLOWED, INVALID, LOOP, QUEUED, TOO_MANY, stays_in_domain, target_of
 from crawler.robots import DENY, MAX_REDIRECTS, RULES, RobotsRules, access_of, clip, ttl_seconds
+from crawler.robotsroom import ParsedRules, RobotsRoom
 from crawler.urls import NormalUrl, UrlKeys, authority_of, host_of, normalise, path_of
 from crawler.visit import ROBOTS, Reply, Visit
 from schemas.fetch import Truncation
@@ -27,6 +27,7 @@ from schemas.state import RobotsState
 
 REDIRECTED_AWAY = "robots_redirect"
 UNREACHABLE = "robots_unreachable"
+NO_ROOM = "robots_too_large"
 
 
 class RobotsStep(NamedTuple):
@@ -38,19 +39,24 @@ class RobotsStep(NamedTuple):
 
 
 class RobotsBook:
-    """Keeps one RobotsState per authority (scheme, host and port), its parsed rules, and who waits for it."""
+    """Keeps one RobotsState per authority (scheme, host and port), its parsed rules, and who waits for it.
+
+    Large files share a bounded room. One that finds none is as good as unreachable: its authority waits, for
+    to ask on without its rules is no choice.
+    """
 
     def __init__(
         self, robots: Mapping[str, RobotsState], user_agent: str, ttl_hours: float, keys: UrlKeys
     ) -> None:
-        self._states = dict(robots)
+        self._room = RobotsRoom()
+        self._states = {name: state for name, state in robots.items() if self._room.grants(len(state.body))}
         self._ttl_hours = ttl_hours
         self._keys = keys
         self._changed: set[str] = set()
         self._expected: dict[str, list[Visit]] = {}
         self.barred: dict[str, str] = {}
         """Authorities whose robots.txt cannot be had in this session, and why; not remembered beyond it."""
-        self._parse = lru_cache(maxsize=2048)(partial(RobotsRules, agent=user_agent))
+        self._parsed = ParsedRules(user_agent)
 
     def fresh(self, authority: str, now: float) -> RobotsState | None:
         """Return the answer that still stands for an authority, None when it must be asked for."""
@@ -59,7 +65,7 @@ class RobotsBook:
 
     def rules(self, state: RobotsState) -> RobotsRules | None:
         """Return the parsed rules of an answer, None when it holds none."""
-        return self._parse(state.body) if state.access == RULES else None
+        return self._parsed.of(state.body) if state.access == RULES else None
 
     def expect(self, authority: str, visit: Visit) -> Visit | None:
         """Let a visit wait for its robots.txt; return the visit to that, for the first that waits."""
@@ -148,8 +154,7 @@ class RobotsBook:
         """Give an authority the answer of another, to which its robots.txt redirects."""
         host_key = self._keys.host_key(host_of(_robots_url(authority)))
         reason = _seen_from_afar(other.reason)
-        self._states[authority] = other._replace(authority=authority, host_key=host_key, reason=reason)
-        self._changed.add(authority)
+        self._store(other._replace(authority=authority, host_key=host_key, reason=reason))
 
     def _keep(
         self, authority: str, at: float, access: str, status: int | None, reason: str | None, body: bytes
@@ -158,9 +163,16 @@ class RobotsBook:
         last_error = last.expires_at - last.fetched_at if last and last.access == DENY else None
         expires_at = at + ttl_seconds(access, self._ttl_hours, last_error)
         host_key = self._keys.host_key(host_of(_robots_url(authority)))
-        state = RobotsState(authority, host_key, at, expires_at, access, status, reason, body)
-        self._states[authority] = state
-        self._changed.add(authority)
+        self._store(RobotsState(authority, host_key, at, expires_at, access, status, reason, body))
+
+    def _store(self, state: RobotsState) -> None:
+        last = self._states.get(state.authority)
+        self._room.returned(len(last.body) if last else 0)
+        if not self._room.grants(len(state.body)):
+            expires_at = state.fetched_at + ttl_seconds(DENY, self._ttl_hours)
+            state = state._replace(access=DENY, reason=NO_ROOM, body=b"", expires_at=expires_at)
+        self._states[state.authority] = state
+        self._changed.add(state.authority)
 
 
 def denial_of(state: RobotsState) -> tuple[str, str]:

@@ -15,6 +15,9 @@ from crawler.characters import clean_lines
 MAX_INPUT_CHARS = 2 * 1024 * 1024
 """Longer documents are cut: the extractor takes up to 3 s and 250 MB a million characters."""
 
+MAX_TEXT_CHARS = 1024 * 1024
+"""The most that is kept of a text: a long book."""
+
 MAX_INPUT_TAGS = 50_000
 """Documents with more tags are cut too: the extractor takes up to 3 s for so many, however short."""
 
@@ -79,4 +82,4 @@ def _at_most(html: str, tags: int) -> str:
 
 
 def _named(text: str, reason: str) -> MainText:
-    return MainText(text, None if text else reason)
+    return MainText(text[:MAX_TEXT_CHARS], None if text else reason)

@@ -7,6 +7,7 @@ import threading
 from connectors.clock import SystemClock
 from connectors.connect_to import ConnectTo
 from connectors.dns import Resolver, parse_nameservers
+from connectors.heap import return_large_blocks
 from connectors.http import HttpFetcher
 from connectors.limits import FetchLimits
 from connectors.pacer import AddressPacer
@@ -35,7 +36,11 @@ def shared_fetcher(flags: CrawlFlags) -> HttpFetcher:
 
 
 def open_fetcher(flags: CrawlFlags) -> HttpFetcher:
-    """Return a new fetcher; bad --nameservers or --connect_to raise ValueError with the value."""
+    """Return a new fetcher; bad --nameservers or --connect_to raise ValueError with the value.
+
+    Tells this process's heap to return what its threads' large bodies took.
+    """
+    return_large_blocks()
     return HttpFetcher(
         user_agent=flags.user_agent,
         contact=flags.contact,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import islice
 
 import apache_beam as beam
 import pyarrow as pa
@@ -21,6 +20,7 @@ from transforms.stored import StoredBodies
 from transforms.view import RoundView, open_view
 
 ROWS_A_GROUP = 256
+BYTES_A_GROUP = 16_000_000
 
 
 class ParseSegments(beam.PTransform):
@@ -89,16 +89,23 @@ def _with_type_checked(row: OutcomeRow) -> OutcomeRow:
 def _parsed_tables(
     view: RoundView, rows: Sequence[OutcomeRow], sketches: list[SketchRow]
 ) -> Iterator[pa.Table]:
-    """Yield the parsed pages in batches, in the order of the rows, and collect their sketches."""
-    parsed = _parsed_rows(view, rows, sketches)
-    while batch := list(islice(parsed, ROWS_A_GROUP)):
+    """Yield the parsed pages in batches of bounded size, in the order of the rows; collect their sketches."""
+    batch: list[ParsedRow] = []
+    size = 0
+    for parsed in _parsed_rows(view, rows, sketches):
+        batch.append(parsed)
+        size += len(parsed.text) + sum(map(len, parsed.link_targets)) + sum(map(len, parsed.link_anchors))
+        if len(batch) == ROWS_A_GROUP or size >= BYTES_A_GROUP:
+            yield rows_to_table(batch, ParsedRow)
+            batch, size = [], 0
+    if batch:
         yield rows_to_table(batch, ParsedRow)
 
 
 def _parsed_rows(
     view: RoundView, rows: Sequence[OutcomeRow], sketches: list[SketchRow]
 ) -> Iterator[ParsedRow]:
-    results = page_pool(view.spec.flags).map(_tasks(view, rows))
+    results = page_pool(view.spec.flags).map(_tasks(view, rows), lambda task: len(task.body))
     for row, result in zip(rows, results, strict=True):
         if isinstance(result, ParseFailure):
             yield _failed_row(row, result)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 import apache_beam as beam
@@ -19,6 +19,7 @@ from schemas.round import FileRow, ParsedRef, PartitionPart, RoundSpec, Tally, V
 from schemas.state import HostState, RobotsState
 from transforms import coders
 from transforms.grouping import GroupKinds, Kinds, Tagged
+from transforms.pieces import Piece, has_page, pieces_of
 from transforms.records import fetch_millis
 from transforms.view import RoundView, open_view
 
@@ -74,39 +75,43 @@ class _Settle(beam.DoFn):
     def process(self, element: tuple[str, Iterable[Tagged]]) -> Iterator[object]:
         groups = KINDS.opened(element[1])
         view = open_view(self.spec)
+        verdicts = {
+            (verdict.host_key, verdict.url_key): verdict
+            for ref in groups["verdicts"]
+            for verdict in table_to_rows(parts.read_whole(view.storage, ref.path), DuplicateVerdict)
+        }
         for parsed in groups["parsed"]:
-            settling = SegmentSettling(view, parsed, list(groups["verdicts"]))
-            yield from settling.write_parts()
-            for entry in settling.write_tables():
-                yield beam.pvalue.TaggedOutput("files", coders.file_row(entry))
-            for tally in settling.tallies():
-                yield beam.pvalue.TaggedOutput("tallies", tally)
+            for piece in pieces_of(view, parsed):
+                settling = SegmentSettling(view, parsed, piece, verdicts)
+                yield from settling.write_parts()
+                for entry in settling.write_tables():
+                    yield beam.pvalue.TaggedOutput("files", coders.file_row(entry))
+                for tally in settling.tallies():
+                    yield beam.pvalue.TaggedOutput("tallies", tally)
 
 
 class SegmentSettling:
-    """One segment with its verdicts: decides each row's last outcome and writes what follows from it."""
+    """A piece of a segment with its verdicts: decides each row's last outcome and writes what follows from it."""
 
-    def __init__(self, view: RoundView, parsed: ParsedRef, verdict_refs: Sequence[VerdictRef]) -> None:
+    def __init__(
+        self,
+        view: RoundView,
+        parsed: ParsedRef,
+        piece: Piece,
+        verdicts: Mapping[tuple[int, int], DuplicateVerdict],
+    ) -> None:
         self.view = view
         self.parsed = parsed
-        self.segment = parsed.segment
-        verdicts = {
-            (verdict.host_key, verdict.url_key): verdict
-            for ref in verdict_refs
-            for verdict in table_to_rows(parts.read_whole(view.storage, ref.path), DuplicateVerdict)
-        }
-        self.pages = {
-            (page.host_key, page.url_key): page
-            for page in table_to_rows(parts.read_whole(view.storage, parsed.parsed_path), ParsedRow)
-        }
-        rows = table_to_rows(parts.read_whole(view.storage, parsed.outcomes_path), OutcomeRow)
+        self.is_first = piece.number == 0
+        self.segment = parsed.segment if self.is_first else f"{parsed.segment}-{piece.number}"
+        self.pages = {(page.host_key, page.url_key): page for page in piece.pages}
         self.verdicts = verdicts
-        self.rows = [self._settled(row) for row in rows]
+        self.rows = [self._settled(row) for row in piece.rows]
         self.rejected: Counter[str] = Counter()
 
     def _settled(self, row: OutcomeRow) -> OutcomeRow:
         key = (row.host_key, row.url_key)
-        page = self.pages.get(key) if row.outcome == "fetched" and row.kind != "robots" else None
+        page = self.pages.get(key) if has_page(row) else None
         if page is None:
             return row
         if page.failure is not None:
@@ -129,15 +134,16 @@ class SegmentSettling:
         )
 
     def write_parts(self) -> Iterator[PartitionPart]:
-        """Write outcomes, candidates, host clocks and robots.txt, one row group a partition each."""
+        """Write outcomes and candidates, and once a segment host clocks and robots.txt, by partition."""
         outcomes = ((row.host_key, row) for row in self.rows)
         yield from self._write_kind("outcomes", outcomes, OutcomeRow)
         candidates = ((row.host_key, row) for row in self._candidates())
         yield from self._write_kind("candidates", candidates, CandidateRow)
-        for kind, path, row_type in (
+        clocks = (
             ("hosts", self.parsed.hosts_path, HostState),
             ("robots", self.parsed.robots_path, RobotsState),
-        ):
+        )
+        for kind, path, row_type in clocks if self.is_first else ():
             rows = table_to_rows(parts.read_whole(self.view.storage, path), row_type)
             yield from self._write_kind(kind, ((row.host_key, row) for row in rows), row_type)
 
@@ -192,7 +198,7 @@ class SegmentSettling:
         return CandidateRow(host_key, keys.url_key(url), url, kind, depth, row.priority, source, domain)
 
     def write_tables(self) -> Iterator[FileEntry]:
-        """Write this segment's pages, links and duplicates (staged) and yield their file entries."""
+        """Write the pages, links and duplicates (staged) and yield their file entries."""
         tables = {
             "pages": self._page_rows(),
             "links": self._link_rows(),
@@ -230,7 +236,7 @@ class SegmentSettling:
         ]
 
     def tallies(self) -> Iterator[Tally]:
-        """Yield the counters of this segment: pages, links, rejected links by reason."""
+        """Yield the counters: pages, links, rejected links by reason."""
         counts: Counter[str] = Counter()
         counts.update({f"links_rejected/{reason}": count for reason, count in self.rejected.items()})
         for page in self.pages.values():

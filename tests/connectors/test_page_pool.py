@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from connectors.page_pool import IN_FLIGHT_A_PROCESS, PagePool, shared_page_pool
+from connectors.page_pool import IN_FLIGHT_A_PROCESS, IN_FLIGHT_BYTES, PagePool, shared_page_pool
 from schemas.page import ParseFailure
 from tests.fakes.page_work import Order, obey
 
@@ -178,6 +178,21 @@ def test_inputs_are_taken_only_as_results_leave() -> None:
         ahead = [taken - done for done, _ in enumerate(pool.map(orders()))]
     assert max(ahead) <= IN_FLIGHT_A_PROCESS
     assert taken == 1000
+
+
+def test_large_inputs_are_not_held_in_number() -> None:
+    taken = 0
+
+    def inputs() -> Iterator[Order]:
+        nonlocal taken
+        for number in range(60):
+            taken += 1
+            yield Order(f"http://a.example/{number}")
+
+    with PagePool(obey, 1) as pool:
+        for given, _ in enumerate(pool.map(inputs(), lambda order: IN_FLIGHT_BYTES // 3)):
+            assert taken - given <= 4
+    assert taken == 60
 
 
 def test_an_exception_of_the_inputs_passes_through(pool: PagePool[Order, str]) -> None:

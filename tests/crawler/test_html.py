@@ -89,6 +89,17 @@ def test_a_page_has_a_most_of_links() -> None:
     assert page.rejected_links == (("too_many_links", 20),)
 
 
+def test_a_long_base_does_not_swell_the_links() -> None:
+    def links_below(base_chars: int):
+        anchors = "".join(f"<a href={number:04d}>" for number in range(5000))
+        return read_html(f"<base href='http://b.example/{'x' * base_chars}/'>{anchors}", PAGE)
+
+    page = links_below(1000)
+    assert len(page.links) == 2_097_152 // len(page.links[0].target_url) + 1
+    assert page.rejected_links == (("too_many_links", 5000 - len(page.links)),)
+    assert links_below(60_000).rejected_links == (("url_too_long", 5000),)
+
+
 @pytest.mark.parametrize(
     ("head", "base"),
     [

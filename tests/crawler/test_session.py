@@ -130,6 +130,29 @@ def test_a_robots_txt_that_redirects_to_where_nobody_answers_is_unreachable_itse
     assert outcomes[PLANNED, f"{A}/1"] == ("deferred", "robots_unreachable"), "as remembered"
 
 
+def test_files_of_rules_do_not_fill_the_memory():
+    huge = b"User-agent: *\nDisallow: /x\n" + b"#" * 400_000
+    hosts = [f"http://h{n}.example" for n in range(30)]
+    web = Web({f"{url}/robots.txt": {"status": 200, "body": huge} for url in hosts})
+    session = session_of(*(f"{url}/1" for url in hosts))
+    outcomes = run(session, web)
+    kept = [url for url in hosts if outcomes[PLANNED, f"{url}/1"] == ("fetched", None)]
+    assert len(kept) == 4 * 1024 * 1024 // len(huge) == 10
+    late = [outcomes[PLANNED, f"{url}/1"] for url in hosts if url not in kept]
+    assert set(late) == {("deferred", "robots_unreachable")}
+    assert sum(len(state.body) for state in session.changed_robots()) <= 4 * 1024 * 1024
+
+
+def test_remembered_files_of_rules_do_not_fill_the_memory_either():
+    huge = "User-agent: *\nDisallow: /x\n" + "#" * 400_000
+    hosts = [f"http://h{n}.example" for n in range(30)]
+    known = [robots(f"{url}:80", huge) for url in hosts]
+    web = Web()
+    run(session_of(*(f"{url}/1" for url in hosts), robots=known), web)
+    asked = [url for url in web.urls if url.endswith("/robots.txt")]
+    assert len(asked) == 20, "what found no room is asked for again"
+
+
 def test_urls_behind_a_broken_robots_txt_do_not_wait_for_the_hosts_rest():
     session = session_of(f"{A}/1", f"{A}/2")
     ask = session.next_action(NOW)

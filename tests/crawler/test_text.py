@@ -3,7 +3,15 @@ from __future__ import annotations
 import pytest
 import trafilatura
 
-from crawler.text import MAX_INPUT_CHARS, EmptyReason, MainText, main_text, plain_text
+from crawler.text import (
+    MAX_INPUT_CHARS,
+    MAX_INPUT_TAGS,
+    MAX_TEXT_CHARS,
+    EmptyReason,
+    MainText,
+    main_text,
+    plain_text,
+)
 
 SENTENCE = "the river froze early that year, and the ferrymen mended their nets by the stove. "
 ARTICLE = f"<article><h1>Winter</h1><p>{SENTENCE * 4}</p><p>Next, {SENTENCE * 4}</p></article>"
@@ -65,7 +73,11 @@ def test_want_of_memory_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_input_is_cut() -> None:
     html = f"<html><body><article><p>{SENTENCE * 4}</p>" + " " * MAX_INPUT_CHARS + "<p>beyond the end</p>"
     assert "beyond" not in main_text(html).text
-    assert len(plain_text("x" * (MAX_INPUT_CHARS + 5)).text) == MAX_INPUT_CHARS
+    assert len(plain_text("x" * (MAX_TEXT_CHARS + 5)).text) == MAX_TEXT_CHARS
+    many = (
+        f"<html><body><article><p>{SENTENCE * 4}</p>" + "<b></b>" * MAX_INPUT_TAGS + "<p>beyond the end</p>"
+    )
+    assert "beyond" not in main_text(many).text
 
 
 def test_plain_text_is_its_own_text() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from crawler.directives import Directives, read_directives
 from crawler.outcomes import FAILED_RETRY, Judgement, judge
-from crawler.visit import Reply, reply_of
+from crawler.visit import FetchPolicy, Reply, Visit, reply_of, request_for
 from schemas.fetch import Capture, FetchFailure
 
 
@@ -40,6 +40,27 @@ def test_a_field_that_does_not_come_is_none() -> None:
 )
 def test_cookies_have_a_name(field: str, cookies: tuple) -> None:
     assert reply_of(captured(("Set-Cookie", field))).cookies == cookies
+
+
+def test_fields_that_are_kept_for_ever_are_short() -> None:
+    long = "x" * 2000
+    names = ("ETag", "Last-Modified", "Content-Type")
+    reply = reply_of(captured(*((name, long) for name in names), ("X-Robots-Tag", long * 50)))
+    assert (reply.etag, reply.last_modified, reply.content_type) == (None, None, None)
+    assert len(reply.robots_tag) == 16_384
+
+
+def test_codings_of_several_fields_are_one_list() -> None:
+    reply = reply_of(captured(("Content-Encoding", "gzip"), ("Content-Encoding", "br")))
+    assert reply.content_encoding == "gzip, br"
+
+
+def test_no_more_cookies_go_back_than_a_server_reads() -> None:
+    cookies = tuple(("a.example", f"c{number}", "v" * 1000) for number in range(100))
+    request = request_for(
+        Visit("hop", "http://a.example/", "a.example", cookies=cookies), FetchPolicy(), False
+    )
+    assert [name for name, _ in request.cookies] == [f"c{number}" for number in range(8)]
 
 
 def test_a_connection_that_takes_too_long_is_a_timeout_like_any_other() -> None:

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import json
-import resource
 import subprocess
 import sys
 import time
@@ -46,7 +45,6 @@ class HostileRound:
     printed: str
     seconds: float
     peak_bytes: int
-    page_peak_bytes: int
     silent_connections: int
 
     def rows(self, query: str) -> list[tuple]:
@@ -134,14 +132,13 @@ def run_round(
         ended = subprocess.run(line, capture_output=True, text=True, errors="surrogateescape", check=False)
         seconds = time.monotonic() - began
         last = ended.stdout.rstrip("\n").rpartition("\n")[2]
-        peaks = json.loads(last) if last.startswith("{") else {"self": 0, "children": 0}
+        peak = json.loads(last)["peak_bytes"] if last.startswith("{") else 0
         return HostileRound(
             crawl,
             ended.returncode,
             ended.stdout + ended.stderr,
             seconds,
-            peaks["self"],
-            peaks["children"],
+            peak,
             web.silent.connections,
         )
 
@@ -158,13 +155,17 @@ def _is_clean(text: str) -> bool:
 
 
 def main() -> int:
-    """Run the round, then print the peak memory of this process and of its largest child."""
+    """Run the round, then print the peak memory of this process."""
     transport.DEFAULT_CA_BUNDLE_PATH = sys.argv[1]
     code = round_command.main(sys.argv[2:])
-    own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    child = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
-    print(json.dumps({"self": own, "children": child}), flush=True)
+    print(json.dumps({"peak_bytes": peak_bytes()}), flush=True)
     return code
+
+
+def peak_bytes() -> int:
+    """Return this process's peak resident memory; getrusage's counts that of the process that started it."""
+    status = Path("/proc/self/status").read_text()
+    return int(status.partition("VmHWM:")[2].split()[0]) * 1024
 
 
 if __name__ == "__main__":
