@@ -12,7 +12,7 @@ BENCH ?=
 KILLS ?= 200
 
 .DEFAULT_GOAL := help
-.PHONY: help crawl test check bench test-cases test-portable test-packaging test-flink test-consumers test-realweb test-chaos test-kills test-gcs test-s3 test-dataflow test-airflow clean
+.PHONY: help crawl test check bench test-cases test-portable test-packaging test-flink test-consumers test-realweb test-chaos test-kills test-hostile fuzz test-gcs test-s3 test-dataflow test-airflow clean
 
 help:  ## list the commands
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -75,6 +75,12 @@ test-chaos: $(VENV)/test.ok  ## KILLS=200 kills at random moments; stops, damage
 
 test-kills: $(VENV)/test.ok  ## the kills of test-chaos alone
 	CHAOS=1 KILLS=$(KILLS) $(BIN)/python -m pytest tests/chaos/test_kills.py
+
+test-hostile: $(VENV)/test.ok  ## every misbehaviour of the rogue web and 1,000 healthy pages in one round
+	HOSTILE=1 $(BIN)/python -m pytest tests/hostile -s
+
+fuzz: $(VENV)/test.ok  ## FUZZ_INPUTS=10000 hostile inputs for each format, from FUZZ_SEED=1 on
+	FUZZ_INPUTS=$(or $(FUZZ_INPUTS),10000) FUZZ_SEED=$(or $(FUZZ_SEED),1) $(BIN)/python -m pytest tests/fuzz -s
 
 test-gcs: $(VENV)/stores.ok  ## whole rounds on an emulator of Google Cloud Storage (needs Go, once)
 	STORES=gs $(BIN)/python -m pytest tests/stores -s --durations=10
