@@ -27,6 +27,7 @@ from pipelines import summary
 from pipelines.checks import check_contact
 from pipelines.progress import show_progress
 from runners import engines
+from runners.job import CANCEL_AFTER_SECONDS, Job
 from runners.logs import start_logging
 from runners.options import EXIT_DONE, EXIT_FAILED, format_instant
 from runners.quiet import unlogged
@@ -209,8 +210,9 @@ class RoundDriver:
         self.build(pipeline, spec, plan)
         self.round = spec.round
         try:
-            with self._relaying_stop(spec), show_progress(self.folder, spec), unlogged(RoundStopped):
-                pipeline.run().wait_until_finish()
+            job = Job(pipeline)
+            with self._relaying_stop(spec, job), show_progress(self.folder, spec), unlogged(RoundStopped):
+                job.run()
         except (Locked, LostRace):
             raise
         except Exception as error:
@@ -228,8 +230,11 @@ class RoundDriver:
             raise RoundFailed(self._resume_line(spec, f"failed: {why}")) from error
 
     @contextmanager
-    def _relaying_stop(self, spec: RoundSpec) -> Iterator[None]:
-        """Tell the workers, wherever they run, when a signal comes or the crawl's lease is lost."""
+    def _relaying_stop(self, spec: RoundSpec, job: Job) -> Iterator[None]:
+        """Tell the workers, wherever they run, when a signal comes or the crawl's lease is lost.
+
+        A job whose workers do not obey, for instance because the engine never got any, is cancelled.
+        """
         done = threading.Event()
         marker = StopMarker(self.folder, spec.round, spec.attempt)
 
@@ -238,6 +243,8 @@ class RoundDriver:
                 lost = self._lost.is_set()
                 if self.stop.requested or lost:
                     marker.request("lease lost" if lost else self.stop.signal_name or "signal", time.time())
+                    if not done.wait(CANCEL_AFTER_SECONDS):
+                        job.cancel()
                     return
 
         thread = threading.Thread(target=relay, name="stop-relay", daemon=True)

@@ -10,7 +10,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import duckdb
@@ -29,12 +29,12 @@ TABLES = ("captures", "pages", "links", "hosts", "duplicates", "removed")
 
 @dataclass
 class RemoteCrawl:
-    """A crawl folder anywhere, the web it is made from, and what the commands said."""
+    """A crawl folder anywhere, and the web it is made from. ``dies``: its rounds are killed, their leases short."""
 
     root: str
     web: ToyWeb
     server: ToyServer
-    errors: list[str] = field(default_factory=list)
+    dies: bool = False
 
     @property
     def folder(self) -> CrawlFolder:
@@ -52,7 +52,7 @@ class RemoteCrawl:
             "--round_minutes=5",
             "--max_body_bytes=250000",
             "--fetch_concurrency=32",
-            *SHORT_LEASE,
+            *(SHORT_LEASE if self.dies else ()),
             *more,
         ]
 
@@ -69,7 +69,7 @@ class RemoteCrawl:
         out, err = io.StringIO(), io.StringIO()
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             code = importlib.import_module(f"pipelines.{command}").main(list(arguments))
-        self.errors.append(err.getvalue())
+        sys.stderr.write(err.getvalue())
         return code, out.getvalue()
 
     def start(self, command: str, *arguments: str, **environment: str) -> subprocess.Popen[str]:

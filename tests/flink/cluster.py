@@ -100,9 +100,16 @@ class Cluster:
             "direct": "Status.JVM.Memory.Direct.MemoryUsed",
             "classes": "Status.JVM.ClassLoader.ClassesLoaded",
         }
-        [manager] = self.ask("/taskmanagers")["taskmanagers"]
-        path = f"/taskmanagers/{manager['id']}/metrics?get={','.join(names.values())}"
-        found = {metric["id"]: float(metric["value"]) for metric in self.ask(path)}
+        found: dict[str, float] = {}
+
+        def are_there() -> bool:
+            # The JobManager asks its TaskManagers for metrics only now and then, first when it is asked itself.
+            [manager] = self.managers()
+            path = f"/taskmanagers/{manager}/metrics?get={','.join(names.values())}"
+            found.update({metric["id"]: float(metric["value"]) for metric in self.ask(path)})
+            return set(names.values()) <= set(found)
+
+        wait_until(are_there, "the TaskManager's metrics")
         return {name: found[metric] for name, metric in names.items()}
 
 

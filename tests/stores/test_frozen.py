@@ -23,6 +23,7 @@ def wait_for_requests(crawl: RemoteCrawl, process: subprocess.Popen[str], more: 
 
 @pytest.mark.timeout(600)
 def test_a_frozen_round_asks_nothing_once_it_was_succeeded(crawl: RemoteCrawl) -> None:
+    crawl.dies = True
     assert crawl.round("--rounds=2")[0] == 0
     flags = crawl.flags("--run_id=three", f"--min_delay_seconds={DELAY_SECONDS}", "--checkpoint_seconds=1")
     before = len(crawl.server.log)

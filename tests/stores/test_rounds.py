@@ -130,6 +130,7 @@ def _larger(crawl: RemoteCrawl, pages: int) -> RemoteCrawl:
 def test_a_round_killed_at_every_phase_is_resumed(
     crawl: RemoteCrawl, proxy: FaultyProxy, local_tables: dict[str, list[tuple]], tmp_path: Path
 ) -> None:
+    crawl.dies = True
     assert crawl.round()[0] == 0
     fetched = 0
     for name, hold in PHASES.items():
