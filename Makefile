@@ -40,6 +40,7 @@ ifeq ($(strip $(SEEDS)$(CRAWL)),)
 else
 	$(BIN)/python -m pipelines.inject --crawl=$(or $(CRAWL),crawl/web) $(if $(SEEDS),--seeds=$(SEEDS))
 	$(BIN)/python -m pipelines.round --crawl=$(or $(CRAWL),crawl/web) --rounds=$(ROUNDS) --runner=FnApiRunner $(ARGS)
+	$(BIN)/python -m pipelines.report --crawl=$(or $(CRAWL),crawl/web)
 endif
 
 test: $(VENV)/test.ok  ## every test that needs no service

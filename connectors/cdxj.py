@@ -59,12 +59,6 @@ def parse_row(line: str) -> CdxjRow:
     return CdxjRow(key, timestamp, fields)
 
 
-def with_fields(line: str, fields: Mapping[str, str]) -> str:
-    """Return the line with further fields (charset, languages, ...), which replace those of the same name."""
-    row = parse_row(line)
-    return format_row(row._replace(fields={**row.fields, **fields}))
-
-
 def mime_of(headers: Iterable[tuple[str, str]]) -> str | None:
     """Return the media type that the first Content-Type header states, as sent, without its parameters."""
     for name, value in headers:

@@ -233,7 +233,7 @@ class ShardSession:
         if visit.kind != ROBOTS:
             self._hosts.asked[visit.host] += 1
             untold = self._hosts.untold_delay(visit.host)
-        return Ask(self._tickets, request, visit.kind, visit.host, untold)
+        return Ask(self._tickets, request, visit.kind, visit.host, untold, visit.via)
 
     def _record(self, flight: Flight, reply: Reply) -> OutcomeRow:
         visit, request = flight.visit, flight.request

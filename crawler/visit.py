@@ -86,6 +86,13 @@ class Visit(NamedTuple):
     authority: str = ""
     cookies: tuple[tuple[str, str, str], ...] = ()
 
+    @property
+    def via(self) -> str | None:
+        """The redirect or page that led here, None for a seed and a robots.txt."""
+        if self.chain:
+            return self.chain[-1]
+        return self.state.discovered_from if self.state is not None else None
+
 
 class Flight(NamedTuple):
     """A request in hand; ``owed_seconds`` is the pause its host was given before it."""
@@ -99,7 +106,8 @@ class Ask(NamedTuple):
     """Send this request now and report with ``ShardSession.finish(ticket, ...)``.
 
     Until then the host is the caller's. ``kind`` is planned, hop or robots. ``untold_delay_seconds`` is a
-    Crawl-delay of the host that is written down nowhere yet: note it durably before sending.
+    Crawl-delay of the host that is written down nowhere yet: note it durably before sending. ``via`` is the
+    page or redirect that led to the URL, None for seeds and robots.txt.
     """
 
     ticket: int
@@ -107,6 +115,7 @@ class Ask(NamedTuple):
     kind: str
     host: str
     untold_delay_seconds: float | None = None
+    via: str | None = None
 
 
 class Wait(NamedTuple):

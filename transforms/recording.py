@@ -31,7 +31,7 @@ def recorded_rows(
     own = own_row(ask, rows)
     original = _original(payloads, state, answer, ask.kind)
     redirect = own.redirect_url if own is not None else None
-    location = recorder.store(answer, ask.kind, f"{ask.kind}-{ask.ticket}", original, redirect)
+    location = recorder.store(answer, ask.kind, f"{ask.kind}-{ask.ticket}", original, redirect, ask.via)
     if not location.is_revisit and is_original(answer, ask.kind):
         payloads.remember(_as_original(answer, location))
     return [_located(row, answer, location, original, state) if row is own else row for row in rows]

@@ -24,6 +24,7 @@ from schemas.journal import JournalEntry
 from schemas.manifest import FileEntry
 from schemas.round import SegmentRef
 from schemas.state import HostState, RobotsState, UrlState
+from transforms.capture_facts import metadata_of
 from transforms.view import RoundView
 
 SOFTWARE = "roundcrawl"
@@ -113,12 +114,20 @@ class SegmentRecorder:
         return self._warc.size_bytes
 
     def store(
-        self, capture: Capture, kind: str, seed: str, original: Original | None, redirect: str | None
+        self,
+        capture: Capture,
+        kind: str,
+        seed: str,
+        original: Original | None,
+        redirect: str | None,
+        via: str | None,
     ) -> WarcLocation:
         """Write one capture into the WARC file of its subset and return where it lies."""
         self.bytes += len(capture.body)
-        metadata = {"fetchTimeMs": str(round((capture.finished_at - capture.started_at) * 1000))}
+        metadata = metadata_of(capture, via, self.view.spec.flags.max_body_bytes)
         fields = {"redirect": redirect} if redirect else {}
+        if "charset-detected" in metadata:
+            fields["charset"] = metadata["charset-detected"]
         return self._warc.write(capture, subset_of(kind, capture.status), metadata, original, seed, fields)
 
     def discard(self) -> None:

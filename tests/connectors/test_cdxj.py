@@ -12,7 +12,7 @@ from cdxj_indexer.main import CDXJIndexer
 from hypothesis import given
 from hypothesis import strategies as st
 
-from connectors.cdxj import CdxjRow, format_row, merge, mime_of, parse_row, read_lines, with_fields
+from connectors.cdxj import CdxjRow, format_row, merge, mime_of, parse_row, read_lines
 from tests.fakes.captures import capture, html, open_segment, original_of, write_every_kind
 
 OURS_ONLY = {"mime-detected", "truncated", "charset", "languages", "redirect"}
@@ -69,7 +69,10 @@ def test_fields_are_added_later() -> None:
         CdxjRow("com,example)/", "20250101000000", {"url": "http://example.com/", "status": "200"})
     )
     assert line == 'com,example)/ 20250101000000 {"url": "http://example.com/", "status": "200"}'
-    added = with_fields(line, {"languages": "eng", "charset": "UTF-8", "status": "203"})
+    row = parse_row(line)
+    added = format_row(
+        row._replace(fields={**row.fields, "languages": "eng", "charset": "UTF-8", "status": "203"})
+    )
     assert added.endswith('"status": "203", "charset": "UTF-8", "languages": "eng"}')
 
 

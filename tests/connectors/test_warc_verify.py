@@ -9,13 +9,18 @@ from pathlib import Path
 
 import pytest
 
-from connectors.cdxj import parse_row, with_fields
+from connectors.cdxj import format_row, parse_row
 from connectors.warc import ClosedWarc
 from connectors.warc_read import iter_members, iter_records
 from connectors.warc_verify import MAX_FAULTS, verify_open_warc, verify_warc
 from tests.fakes.captures import capture, open_segment, original_of, write_every_kind
 
 Edit = Callable[[list[bytes]], list[bytes]]
+
+
+def with_fields(line: str, fields: dict[str, str]) -> str:
+    row = parse_row(line)
+    return format_row(row._replace(fields={**row.fields, **fields}))
 
 
 def small_file(folder: Path) -> ClosedWarc:

@@ -7,6 +7,7 @@ from collections import defaultdict
 from itertools import pairwise
 
 import pytest
+from warcio.archiveiterator import ArchiveIterator
 from warcio.checker import Checker
 
 from tests.pipelines.conftest import DELAY_SECONDS, ToyCrawl
@@ -37,6 +38,28 @@ def test_every_warc_file_passes_warcio_check(toy_crawl: ToyCrawl) -> None:
     for path in files:
         checker = Checker(type("Options", (), {"inputs": [str(path)], "verbose": False})())
         assert checker.process_all() == 0, path
+
+
+def test_each_page_says_where_it_was_found_in_which_charset_with_how_many_links(toy_crawl: ToyCrawl) -> None:
+    found: dict[str, dict[str, str]] = {}
+    for path in toy_crawl.folder.glob("warc/*/warc/*.warc.gz"):
+        with path.open("rb") as file:
+            for record in ArchiveIterator(file):
+                if record.rec_type == "metadata":
+                    lines = record.content_stream().read().decode().split("\r\n")
+                    url = record.rec_headers.get_header("WARC-Target-URI")
+                    found[url] = dict(line.split(": ", 1) for line in lines if line)
+    rows = toy_crawl.rows("SELECT url, charset, len(links), discovered_from, redirected_from FROM {pages}")
+    assert {url for url, *_ in rows} <= set(found)
+    for url, charset, links, discovered_from, redirected_from in rows:
+        facts = found[url]
+        assert facts.get("charset-detected") == (None if url.endswith("/empty") else charset)
+        assert int(facts.get("outlinks", "0")) >= links
+        if redirected_from is None:
+            assert facts.get("via") == discovered_from
+        else:
+            assert facts["via"].startswith("http")
+    assert sum(int(facts.get("outlinks", "0")) for facts in found.values()) > 50
 
 
 def test_every_reachable_page_is_there_once_and_copies_are_known(toy_crawl: ToyCrawl) -> None:
