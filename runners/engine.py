@@ -11,6 +11,8 @@ from connectors.lease_object import LARGEST_MARGIN_SECONDS, MARGIN_SHARE, RENEWA
 from runners.options import UsageError
 from schemas.flags import CrawlFlags
 
+SECRET_OPTIONS = ("s3_access_key_id", "s3_secret_access_key", "s3_session_token", "azure_connection_string")
+
 Values = Mapping[str, Any]
 """Every Beam option by its name, after defaults and what the command line gave."""
 
@@ -56,6 +58,16 @@ class Engine(Protocol):
 
     def slots(self, job: JobRequest, values: Values) -> int:
         """Return how many shards this engine works on at once: the default number of shards."""
+
+
+def check_secrets(job: JobRequest) -> None:
+    """Refuse a secret on the command line: shells, process lists, logs and job servers would all keep it."""
+    for option in SECRET_OPTIONS:
+        if job.names(option):
+            raise UsageError(
+                f"--{option} is not taken: a command line is seen by others; the object store's client reads its "
+                "credentials from its own environment variables and files (docs/object-stores.md)"
+            )
 
 
 def check_lease(job: JobRequest) -> None:

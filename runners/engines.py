@@ -10,7 +10,7 @@ from typing import NoReturn
 from apache_beam.options.pipeline_options import PipelineOptions, _BeamArgumentParser
 
 from runners.dataflow import Dataflow
-from runners.engine import Engine, JobRequest, check_lease
+from runners.engine import Engine, JobRequest, check_lease, check_secrets
 from runners.flink import Flink
 from runners.local import Local
 from runners.logs import WORKER_LOGGING
@@ -64,6 +64,7 @@ def pipeline_options(job: JobRequest) -> PipelineOptions:
     pickled. Raises UsageError for a job that cannot work on its engine, before anything starts.
     """
     engine = _engine(job)
+    check_secrets(job)
     check_lease(job)
     fixed = [f"--runner={engine.name}", "--no_save_main_session", *WORKER_LOGGING]
     options = PipelineOptions([*fixed, *engine.preset(job), *job.beam_arguments])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import sys
+from typing import Any
 
 OURS = ("connectors", "transforms", "pipelines", "runners")
 
@@ -44,16 +45,27 @@ def start_logging() -> None:
 
 
 def _is_wanted(record: logging.LogRecord) -> bool:
-    """Return whether a record is the crawl's own, a worker's, or a warning. Workers choose what they send."""
+    """Return whether a record is the crawl's own, here or in a worker, or a warning."""
     if record.name == "root" and "apitools not found" in record.getMessage():
         # Beam says so at its import wherever the extra for Google Cloud is not installed.
         return False
     if record.name == "root" and record.module == "pipeline_options":
         # Beam names each option of the submitting side that is unset.
         return False
-    if record.levelno >= logging.WARNING or record.name.partition(".")[0] in OURS:
+    if _is_relayed(record):
+        return _is_wanted_of_worker(record)
+    return record.levelno >= logging.WARNING or record.name.partition(".")[0] in OURS
+
+
+def _is_wanted_of_worker(record: logging.LogRecord) -> bool:
+    """Return whether a worker's entry is the crawl's own or a warning: not every engine tells workers the levels."""
+    entry = _relayed_entry(record)
+    if entry is None:
         return True
-    return _is_relayed(record)
+    place = entry.log_location.rpartition(":")[0].removesuffix(".py")
+    if place.endswith(tuple(name.replace(".", "/") for name in _NOISY)):
+        return bool(entry.severity >= entry.Severity.ERROR)
+    return bool(entry.severity >= entry.Severity.WARN) or place.rpartition("/")[0].endswith(OURS)
 
 
 def _is_relayed(record: logging.LogRecord) -> bool:
@@ -61,18 +73,23 @@ def _is_relayed(record: logging.LogRecord) -> bool:
     return prefix is not None and record.getMessage().startswith(f"{prefix}severity: ")
 
 
+def _relayed_entry(record: logging.LogRecord) -> Any:
+    """Return the entry that a worker sent, None for a text that is none."""
+    from apache_beam.portability.api import beam_fn_api_pb2
+    from google.protobuf import text_format
+
+    text = record.getMessage().removeprefix(_RELAYS[record.name])
+    try:
+        return text_format.Parse(text, beam_fn_api_pb2.LogEntry())
+    except text_format.ParseError:
+        return None
+
+
 class _Lines(logging.Formatter):
     """One line for each record; a worker's relayed entry becomes the line that it was."""
 
     def format(self, record: logging.LogRecord) -> str:
-        if not _is_relayed(record):
-            return super().format(record)
-        from apache_beam.portability.api import beam_fn_api_pb2
-        from google.protobuf import text_format
-
-        text = record.getMessage().removeprefix(_RELAYS[record.name])
-        try:
-            entry = text_format.Parse(text, beam_fn_api_pb2.LogEntry())
-        except text_format.ParseError:
+        entry = _relayed_entry(record) if _is_relayed(record) else None
+        if entry is None:
             return super().format(record)
         return super().format(logging.makeLogRecord({**record.__dict__, "msg": entry.message, "args": ()}))

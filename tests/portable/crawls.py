@@ -35,6 +35,11 @@ class EngineCrawl:
     stderr: list[str] = field(default_factory=list)
 
     @property
+    def said(self) -> str:
+        """What the commands wrote to stderr, or, with a worker pool, what its workers wrote to its log."""
+        return self.pool.log_path.read_text() if self.pool is not None else "".join(self.stderr)
+
+    @property
     def log(self) -> list[Access]:
         """Every request, in order of arrival."""
         return sorted(self.server.log, key=lambda access: access.arrived_at)

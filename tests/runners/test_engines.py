@@ -123,6 +123,7 @@ REFUSED = {
         "--number_of_worker_harness_threads=0",
         "1 or more",
     ),
+    "a secret in sight": (["--s3_secret_access_key=X7"], "--s3_secret_access_key", "docs/object-stores.md"),
     "a short lease": (
         ["--crawl=gs://bucket/crawl", "--lease_seconds=60"],
         "--lease_seconds=60",
@@ -140,6 +141,7 @@ def test_what_cannot_work_is_refused_in_one_line(name: str, monkeypatch: pytest.
         options_of(*arguments)
     text = str(refusal.value)
     assert flag in text and remedy in text and "\n" not in text, text
+    assert "X7" not in text
 
 
 def test_a_missing_prism_names_how_to_get_one(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,6 +20,7 @@ from tests.fakes.remote_crawl import RemoteCrawl
 from tests.fakes.toy_server import serve
 from tests.fakes.toy_web import ToyWeb
 
+SECRET = "secret-of-the-store"
 ADDRESS = {"gs": "STORAGE_EMULATOR_HOST", "s3": "AWS_ENDPOINT_URL"}
 
 
@@ -50,8 +51,8 @@ def scheme(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
         monkeypatch.setenv("STORAGE_EMULATOR_HOST", request.getfixturevalue("gcs_address"))
     else:
         monkeypatch.setenv("AWS_ENDPOINT_URL", request.getfixturevalue("s3_address"))
-        monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
-        monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
+        monkeypatch.setenv("AWS_ACCESS_KEY_ID", "KEYOFTHECRAWL")
+        monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
         monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
     return name
 

@@ -21,6 +21,7 @@ from runners.round_options import parse_round
 from tests.fakes.emulators import gcs_emulator, s3_emulator
 from tests.fakes.faulty_proxy import FaultyProxy, Hold, faulty_proxy
 from tests.fakes.remote_crawl import RemoteCrawl, differences, download
+from tests.stores.conftest import SECRET
 
 ADDRESS = {"gs": "STORAGE_EMULATOR_HOST", "s3": "AWS_ENDPOINT_URL"}
 REQUESTS_A_FILE = 3.5
@@ -73,6 +74,7 @@ def test_three_rounds_are_those_of_a_local_disk(
     assert differences(crawl.tables(tmp_path), local_tables) == {}
     assert_every_command_reads_it(crawl)
     assert_stored_as_written(crawl, tmp_path)
+    assert_no_secret_is_kept(crawl, tmp_path / "all")
 
 
 def assert_every_command_reads_it(crawl: RemoteCrawl) -> None:
@@ -86,6 +88,18 @@ def assert_every_command_reads_it(crawl: RemoteCrawl) -> None:
     assert json.loads(crawl.run("explain", at, "--json", url)[1])["known"] is True
     assert crawl.run("report", at)[0] == 0
     assert b"<html" in crawl.folder.storage.read_bytes("reports/000003.html").lower()
+
+
+def assert_no_secret_is_kept(crawl: RemoteCrawl, into: Path) -> None:
+    """Neither a file of the crawl, nor what commands say, even where they fail, holds the store's secret."""
+    for path in download(crawl.folder.storage, "", into):
+        held = path.read_bytes()
+        assert SECRET.encode() not in (gzip.decompress(held) if path.suffix == ".gz" else held), path
+    nowhere = "s3://no-such-bucket/crawl" if crawl.root.startswith("s3") else "gs://no-such-bucket/crawl"
+    for root in (crawl.root, nowhere):
+        process = crawl.start("plan", f"--crawl={root}")
+        said, _ = process.communicate(timeout=300)
+        assert SECRET not in said and process.returncode == int(root == nowhere), said
 
 
 def assert_stored_as_written(crawl: RemoteCrawl, into: Path) -> None:
