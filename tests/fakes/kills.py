@@ -145,11 +145,14 @@ class KilledCrawl:
         return pacing_faults(self.server.log, *self.delays) + self._audit_faults() + self._litter()
 
     def random_targets(self, kills: int) -> list[list[str]]:
-        """Return phases for about so many kills, most of them where most of a round's time goes."""
+        """Return phases for about so many kills, most of them where most of a round's time goes.
+
+        Those of a round stand in the round's order: what an attempt has finished, the next one does not do again.
+        """
         rounds: list[list[str]] = [[], [], []]
         for phase in self._random.choices(PHASES, [1, 1, 4, 2, 2, 2, 1], k=kills):
             self._random.choices(rounds, [1, 2, 3])[0].append(phase)
-        return rounds
+        return [sorted(phases, key=PHASES.index) for phases in rounds]
 
     def start(self, number: int, *more: str) -> RoundProcess:
         """Start the command of a round; for a `with` block."""

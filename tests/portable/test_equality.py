@@ -10,7 +10,7 @@ from tests.fakes.tables import different_rows, normalised, table_of_equality
 from tests.portable.crawls import EngineCrawl
 
 SHARD_LINE = re.compile(r"^\S+ \S+ INFO round (\d+) shard (\d+): (start|checkpoint \d+|end), ", re.MULTILINE)
-WORKER_LINE = re.compile(r"^\S+ \S+ INFO worker worker_\d+: (process|started as process) \d+")
+WORKER_LINE = re.compile(r"^\S+ \S+ INFO worker \S+: (process|started as process) \d+")
 
 
 @pytest.mark.timeout(1800)

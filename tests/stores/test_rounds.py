@@ -169,7 +169,10 @@ def test_a_round_killed_at_every_phase_is_resumed(
 
 @pytest.mark.timeout(300)
 def test_of_two_rounds_at_once_one_is_refused(crawl: RemoteCrawl) -> None:
-    both = {name: crawl.start("round", *crawl.flags(f"--run_id={name}")) for name in ("one", "two")}
+    # A short lease is soon seen to be renewed, and pauses keep whichever is first running until then.
+    crawl.dies = True
+    flags = {name: crawl.flags(f"--run_id={name}", "--min_delay_seconds=15") for name in ("one", "two")}
+    both = {name: crawl.start("round", *flags[name]) for name in flags}
     ends = {name: (process.communicate(timeout=240)[0], process.returncode) for name, process in both.items()}
     assert sorted(code for _, code in ends.values()) == [0, 3], ends
     (loser,) = [out for out, code in ends.values() if code == 3]
