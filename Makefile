@@ -44,7 +44,7 @@ else
 endif
 
 test: $(VENV)/test.ok  ## every test that needs no service
-	$(BIN)/python -m pytest tests
+	$(BIN)/python -m pytest tests -n 3 --dist loadfile
 
 check: $(VENV)/test.ok  ## format, lint, types, import rules
 	$(BIN)/ruff format --check .

@@ -53,6 +53,7 @@ setup(
         "test": [
             "pytest>=8",
             "pytest-timeout>=2.3",
+            "pytest-xdist>=3.6",
             "hypothesis>=6.100",
             "duckdb>=1.1",
             "fastwarc>=0.15",
