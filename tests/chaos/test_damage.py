@@ -132,8 +132,8 @@ def test_damage_is_named_or_does_no_harm(bases: Bases, tmp_path: Path, base: str
 
 def test_a_journal_entry_that_is_gone_is_named(bases: Bases, tmp_path: Path) -> None:
     case = case_of(bases, FETCHED, tmp_path)
-    entry = case.crawl / "rounds/000003/journal/shard-0000/000001.json"
-    assert entry.with_name("000002.json").exists()
+    followed = sorted(case.crawl.glob("rounds/000003/journal/shard-*/000002.json"))[0]
+    entry = followed.with_name("000001.json")
     whole = entry.read_bytes()
     entry.unlink()
     code, line = case.run()
@@ -145,7 +145,7 @@ def test_a_journal_entry_that_is_gone_is_named(bases: Bases, tmp_path: Path) -> 
 
 def test_without_its_last_journal_entry_a_shard_is_fetched_again(bases: Bases, tmp_path: Path) -> None:
     case = case_of(bases, FETCHED, tmp_path)
-    sorted(case.crawl.glob("rounds/000003/journal/shard-0000/0*.json"))[-1].unlink()
+    sorted(case.crawl.glob("rounds/000003/journal/shard-*/0*.json"))[-1].unlink()
     assert case.run()[0] == 0
     case.assert_undisturbed()
     assert case.audit_faults() == []
