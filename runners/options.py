@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from typing import Any, NoReturn, get_type_hints
 
 from connectors.files import StorageError
+from runners.ending import INTERRUPTED, ends_with
 from schemas.flags import CrawlFlags, FlagError
 
 EXIT_DONE, EXIT_FAILED, EXIT_USAGE, EXIT_LOCKED = 0, 1, 2, 3
@@ -185,7 +186,10 @@ def unknown_flag(text: str, known: Sequence[str]) -> str:
 
 
 def run_command(main: Callable[[Sequence[str]], int], command: str) -> NoReturn:
-    """Run a command; usage errors become one line on stderr and exit 2, a storage that refuses or fails exit 1."""
+    """Run a command; usage errors become one line on stderr and exit 2, a storage that refuses or fails exit 1.
+
+    So does Ctrl-C, for commands that do not stop in a way of their own.
+    """
     try:
         code = main(sys.argv[1:])
     except UsageError as error:
@@ -194,6 +198,9 @@ def run_command(main: Callable[[Sequence[str]], int], command: str) -> NoReturn:
     except StorageError as error:
         sys.stderr.write(f"{command}: {' '.join(str(error).split())}\n")
         code = EXIT_FAILED
+    except KeyboardInterrupt:
+        sys.stderr.write(f"{command}: {INTERRUPTED}\n")
+        code = EXIT_FAILED
     except BrokenPipeError:
         code = EXIT_FAILED
-    sys.exit(code)
+    sys.exit(ends_with(code))

@@ -84,8 +84,7 @@ def gcs_emulator(data: Path | None = None) -> Iterator[str]:
 def s3_emulator() -> Iterator[str]:
     """Serve an emulator that honours If-Match and If-None-Match, with the bucket ``crawls``."""
     port = free_port()
-    server = str(Path(sys.executable).with_name("moto_server"))
-    with served(port, server, "-H", "127.0.0.1", "-p", str(port)):
+    with served(port, sys.executable, "-m", "tests.fakes.s3_server", str(port)):
         bucket = urllib.request.Request(f"http://127.0.0.1:{port}/{BUCKET}", method="PUT")
         urllib.request.urlopen(bucket).close()
         yield f"http://127.0.0.1:{port}"
