@@ -19,6 +19,8 @@ setup(
         "connectors.files",
         "connectors.runs",
         "transforms",
+        "transforms.gate",
+        "transforms.report",
         "pipelines",
         "runners",
     ],

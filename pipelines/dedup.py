@@ -16,7 +16,7 @@ from runners.dedup_options import DedupCommand, parse_dedup
 from runners.logs import start_logging
 from runners.options import EXIT_DONE, EXIT_FAILED, UsageError, run_command
 from transforms.dedup import CompareSketches
-from transforms.gate_view import GateSpec
+from transforms.gate.view import GateSpec
 from transforms.unique import SUMMARY, WriteUnique
 from transforms.warc_pages import ParseWarcs, WarcRef
 

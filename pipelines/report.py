@@ -18,8 +18,8 @@ from runners.options import (
     positive_int,
     run_command,
 )
-from transforms.report_svg import NoPlottingLibrary
-from transforms.reporting import write_report
+from transforms.report.reporting import write_report
+from transforms.report.svg import NoPlottingLibrary
 
 
 def main(argv: Sequence[str]) -> int:

@@ -10,12 +10,12 @@ import apache_beam as beam
 from schemas.manifest import FileEntry
 from schemas.round import FileRow, ParsedRef, PartitionPart, RoundSpec, Tally, VerdictRef
 from transforms import coders
-from transforms.gate_buckets import index_buckets, match_buckets
-from transforms.gate_clusters import file_verdicts, label_clusters, resolve_clusters
-from transforms.gate_pages import admit_pages, deal_docs, verify_matches
-from transforms.gate_parts import GatePart, Given, Task, tasks_for
-from transforms.gate_texts import ask_for_copies, gather_clusters, tell_verdicts
-from transforms.gate_view import GateSpec, GateView, open_gate
+from transforms.gate.buckets import index_buckets, match_buckets
+from transforms.gate.clusters import file_verdicts, label_clusters, resolve_clusters
+from transforms.gate.pages import admit_pages, deal_docs, verify_matches
+from transforms.gate.parts import GatePart, Given, Task, tasks_for
+from transforms.gate.texts import ask_for_copies, gather_clusters, tell_verdicts
+from transforms.gate.view import GateSpec, GateView, open_gate
 
 Step = Callable[[GateView, Task, Given], Iterator[object]]
 

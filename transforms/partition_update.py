@@ -23,7 +23,7 @@ from schemas.round import DueRef, PartitionPart
 from schemas.state import HostState, RobotsState, UrlState, UrlStatus
 from transforms import planning, records
 from transforms.compaction import Written, add_run
-from transforms.gate_index import SKETCHES, index_update
+from transforms.gate.index import SKETCHES, index_update
 from transforms.hosts import HostUpdate
 from transforms.revisits import FIRST_ASKED, recrawl_policy
 from transforms.state_tables import HOSTS, ROBOTS, host_columns, robots_columns

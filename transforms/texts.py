@@ -18,7 +18,7 @@ from crawler.urls import UrlKeys
 from schemas.page import DuplicateVerdict, SketchRow
 from schemas.round import ParsedRef, VerdictRef
 from transforms.dedup import CompareSketches
-from transforms.gate_view import GateSpec, GateView, open_gate
+from transforms.gate.view import GateSpec, GateView, open_gate
 
 TEXTS_A_FILE = 4_096
 _KEYS = UrlKeys("texts")

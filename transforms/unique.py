@@ -13,8 +13,8 @@ from connectors import layout, parts, tables
 from connectors.rows import table_to_rows
 from schemas.page import DuplicateVerdict
 from schemas.round import ParsedRef, Tally, VerdictRef
-from transforms.gate_parts import numbers
-from transforms.gate_view import GateSpec, GateView, open_gate
+from transforms.gate.parts import numbers
+from transforms.gate.view import GateSpec, GateView, open_gate
 
 SUMMARY = "dedup.json"
 

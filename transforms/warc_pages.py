@@ -25,7 +25,7 @@ from crawler.urls import NormalUrl, UrlKeys, host_of, normalise, registered_doma
 from schemas.flags import CrawlFlags
 from schemas.page import ParseFailure, SketchRow
 from schemas.round import ParsedRef, Tally
-from transforms.gate_view import GateSpec, GateView, open_gate
+from transforms.gate.view import GateSpec, GateView, open_gate
 from transforms.pages import PageResult, PageTask, agent_token, page_pool
 from transforms.texts import file_sketches
 

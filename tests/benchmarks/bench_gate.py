@@ -27,9 +27,9 @@ from schemas.manifest import FileEntry
 from schemas.round import ParsedRef, VerdictRef
 from tests.benchmarks.gate_pages import Pages, band_hashes, kept_table, sketch_table
 from tests.fakes.gate_rounds import GateCrawl, run_stages
-from transforms.gate_index import BANDS, DIGESTS, SKETCHES, sketch_rows
-from transforms.gate_parts import tasks_for
-from transforms.gate_view import GateSpec, GateView, open_gate
+from transforms.gate.index import BANDS, DIGESTS, SKETCHES, sketch_rows
+from transforms.gate.parts import tasks_for
+from transforms.gate.view import GateSpec, GateView, open_gate
 
 PARTITIONS = 64
 STORED = 1_000_000

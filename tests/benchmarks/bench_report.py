@@ -7,8 +7,8 @@ import time
 from pathlib import Path
 
 from tests.fakes.large_round import write_round
-from transforms.report_figures import figures_of
-from transforms.reporting import page_of
+from transforms.report.figures import figures_of
+from transforms.report.reporting import page_of
 
 URLS, HOSTS, KNOWN = 500_000, 8_000, 1_000_000
 

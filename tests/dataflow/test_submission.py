@@ -186,7 +186,16 @@ def test_the_package_has_what_workers_import_and_no_main_session(fresh: Submissi
     assert not [name for name in names if "main_session" in name]
     with tarfile.open(fileobj=io.BytesIO(fresh.file("workflow.tar.gz"))) as archive:
         members = {name.partition("/")[2] for name in archive.getnames()}
-    for package in ("schemas", "crawler", "connectors", "connectors/files", "connectors/runs", "transforms"):
+    packages = (
+        "schemas",
+        "crawler",
+        "connectors",
+        "connectors/files",
+        "connectors/runs",
+        "transforms",
+        "transforms/gate",
+    )
+    for package in packages:
         sources = {str(path.relative_to(ROOT)) for path in (ROOT / package).glob("*.py")}
         assert sources <= members, sources - members
     assert not [name for name in members if name.startswith(("tests/", "docs/"))]

@@ -20,10 +20,10 @@ from schemas.page import DuplicateVerdict, Sketch, SketchRow
 from schemas.round import ParsedRef, PartitionPart, RoundSpec, VerdictRef
 from transforms.compaction import add_run
 from transforms.dedup import STAGES
-from transforms.gate_index import SKETCHES, index_update
-from transforms.gate_pages import deal_docs
-from transforms.gate_parts import GatePart, Given, Task
-from transforms.gate_view import GateSpec, GateView, open_gate
+from transforms.gate.index import SKETCHES, index_update
+from transforms.gate.pages import deal_docs
+from transforms.gate.parts import GatePart, Given, Task
+from transforms.gate.view import GateSpec, GateView, open_gate
 
 KEYS = UrlKeys("gate")
 

@@ -17,7 +17,7 @@ from pipelines import report
 from runners.options import UsageError
 from tests.fakes.memory_store import MemoryStorage
 from tests.pipelines.conftest import ToyCrawl
-from transforms.reporting import write_report
+from transforms.report.reporting import write_report
 
 
 class Tables(HTMLParser):

@@ -21,7 +21,7 @@ from tests.fakes.gate_rounds import Doc, GateCrawl, Verdict, members_of
 from tests.fakes.memory_store import MemoryStorage
 from tests.fakes.texts import make_words
 from transforms.dedup import MarkDuplicates
-from transforms.gate_view import GateSpec, open_gate
+from transforms.gate.view import GateSpec, open_gate
 
 
 def family(rng: np.random.Generator, size: int, words: int = 120) -> list[str]:

@@ -11,8 +11,8 @@ from connectors import runs
 from schemas.manifest import FileEntry
 from schemas.page import Sketch
 from tests.fakes.gate_rounds import Doc, GateCrawl
-from transforms import gate_buckets
-from transforms.gate_index import BANDS, SKETCHES, tombstone_rows
+from transforms.gate import buckets as gate_buckets
+from transforms.gate.index import BANDS, SKETCHES, tombstone_rows
 
 
 def stored(crawl: GateCrawl, table: runs.RunTable) -> list[dict]:

@@ -12,12 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from connectors.tables import arrow_schema
-from transforms.report_captures import COLUMNS, CaptureFigures, partition_figures
-from transforms.report_counts import OTHERS, Histogram, Moments, bounded, largest
-from transforms.report_frontier import COLUMNS as FRONTIER_COLUMNS
-from transforms.report_frontier import DUE_BOUNDS, frontier_figures
-from transforms.report_hosts import LISTED
-from transforms.report_pace import Clock, pace_of
+from transforms.report.captures import COLUMNS, CaptureFigures, partition_figures
+from transforms.report.counts import OTHERS, Histogram, Moments, bounded, largest
+from transforms.report.frontier import COLUMNS as FRONTIER_COLUMNS
+from transforms.report.frontier import DUE_BOUNDS, frontier_figures
+from transforms.report.hosts import LISTED
+from transforms.report.pace import Clock, pace_of
 
 HOUR, DAY = 3_600.0, 86_400.0
 NOW = 1_790_000_000.0

@@ -17,12 +17,12 @@ from matplotlib.text import Text
 from connectors.rounds import CrawlFolder
 from tests.fakes.large_round import write_round
 from tests.transforms.test_report_figures import NOW, capture, figures
-from transforms.report_charts import bar_chart
-from transforms.report_figures import RoundFigures, figures_of
-from transforms.report_html import LONGEST, Markup, paragraph, percent, printable, shown, table
-from transforms.report_svg import svg_of
-from transforms.report_words import binary_size, count, size, span
-from transforms.reporting import page_of, write_report
+from transforms.report.charts import bar_chart
+from transforms.report.figures import RoundFigures, figures_of
+from transforms.report.html import LONGEST, Markup, paragraph, percent, printable, shown, table
+from transforms.report.reporting import page_of, write_report
+from transforms.report.svg import svg_of
+from transforms.report.words import binary_size, count, size, span
 
 SCRIPT = "<script>alert('1')</script>"
 HOSTILE = f"evil.example\"'&{SCRIPT}</svg></title>\u202e\x07$x^2$"
@@ -264,7 +264,7 @@ def test_no_text_of_a_chart_overlaps_another_or_is_cut(
         drawn.append((name, figure))
         return svg_of(figure, name, title)
 
-    monkeypatch.setattr("transforms.report_charts.svg_of", keep)
+    monkeypatch.setattr("transforms.report.charts.svg_of", keep)
     page_of(large)
     assert len(drawn) == 11
     for name, figure in drawn:

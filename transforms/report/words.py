@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from transforms.report_html import NBSP
+from transforms.report.html import NBSP
 
 OUTCOMES = {
     "fetched": "new or changed content",

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from transforms.report_html import Markup, percent, printable
-from transforms.report_pace import TAIL_SHARES, Pace
-from transforms.report_svg import INK, MUTED, PAPER, SERIES, drawing, svg_of
-from transforms.report_words import count, span
+from transforms.report.html import Markup, percent, printable
+from transforms.report.pace import TAIL_SHARES, Pace
+from transforms.report.svg import INK, MUTED, PAPER, SERIES, drawing, svg_of
+from transforms.report.words import count, span
 
 WIDTH = 6.4
 LABEL_CHARACTERS = 34

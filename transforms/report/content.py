@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from transforms.report_captures import DEEPEST, MILLIS_EDGES, SIZE_EDGES
-from transforms.report_charts import bar_chart, column_chart, histogram_chart
-from transforms.report_counts import LISTED, Histogram, largest
-from transforms.report_figures import RoundFigures
-from transforms.report_html import Markup, beside, chart, folded, paragraph, section, share_cell, table
-from transforms.report_tables import SIMILARITY_EDGES
-from transforms.report_words import binary_size, millis, size
+from transforms.report.captures import DEEPEST, MILLIS_EDGES, SIZE_EDGES
+from transforms.report.charts import bar_chart, column_chart, histogram_chart
+from transforms.report.counts import LISTED, Histogram, largest
+from transforms.report.figures import RoundFigures
+from transforms.report.html import Markup, beside, chart, folded, paragraph, section, share_cell, table
+from transforms.report.tables import SIMILARITY_EDGES
+from transforms.report.words import binary_size, millis, size
 
 QUANTILES = ((0.5, "half are below"), (0.9, "90 % are below"), (0.99, "99 % are below"))
 

@@ -16,9 +16,9 @@ from crawler.resolve import EXACT, Link, Member, Order, Page, resolve, settle
 from crawler.urls import host_of, registered_domain
 from schemas.page import DuplicateVerdict, SketchRow
 from schemas.round import Tally, VerdictRef
-from transforms.gate_parts import SCHEMAS, GatePart, Given, Task, deal, numbers
-from transforms.gate_texts import KEPT
-from transforms.gate_view import GateView
+from transforms.gate.parts import SCHEMAS, GatePart, Given, Task, deal, numbers
+from transforms.gate.texts import KEPT
+from transforms.gate.view import GateView
 
 EARLIER = 0
 """The round of a page of the index: all of them come before the pages of this round."""

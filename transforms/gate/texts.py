@@ -22,9 +22,9 @@ from crawler.fingerprints import (
 from crawler.resolve import EXACT
 from schemas.round import PartitionPart
 from transforms.compaction import Written, add_run
-from transforms.gate_index import DIGESTS
-from transforms.gate_pages import deal_verdicts
-from transforms.gate_parts import (
+from transforms.gate.index import DIGESTS
+from transforms.gate.pages import deal_verdicts
+from transforms.gate.parts import (
     DIGEST_BYTES,
     GatePart,
     Given,
@@ -34,7 +34,7 @@ from transforms.gate_parts import (
     numbers,
     text_numbers,
 )
-from transforms.gate_view import GateView
+from transforms.gate.view import GateView
 
 _ORDER = ("text_digest", "canonical", "depth", "surt_key", "host_key", "url_key")
 KEPT = "kept"

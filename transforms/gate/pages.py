@@ -19,8 +19,8 @@ from crawler.resolve import EXACT, NEAR, canonical_place
 from schemas.fetch import OutcomeRow
 from schemas.page import SketchRow
 from schemas.round import ParsedRef
-from transforms.gate_index import SKETCHES, sketches_by_id, sketches_of_pages
-from transforms.gate_parts import (
+from transforms.gate.index import SKETCHES, sketches_by_id, sketches_of_pages
+from transforms.gate.parts import (
     ROWS_A_FILE,
     SCHEMAS,
     GatePart,
@@ -31,7 +31,7 @@ from transforms.gate_parts import (
     numbers,
     text_numbers,
 )
-from transforms.gate_view import GateView
+from transforms.gate.view import GateView
 
 SAME = "same"
 _KEEPS_TEXT = ("not_modified", "failed_retry", "deferred", "robots_denied")

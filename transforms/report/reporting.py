@@ -11,14 +11,14 @@ from datetime import datetime
 from connectors import layout
 from connectors.files import AlreadyThere
 from connectors.rounds import CrawlFolder
-from transforms.report_content import content_section
-from transforms.report_course import hosts_section, outcomes_section, pace_section
-from transforms.report_figures import RoundFigures, figures_of
-from transforms.report_html import Markup, paragraph, shown
-from transforms.report_outlook import files_section, freshness_section, frontier_section
-from transforms.report_pace import Pace, pace_of
-from transforms.report_style import STYLE
-from transforms.report_words import instant, size, span
+from transforms.report.content import content_section
+from transforms.report.course import hosts_section, outcomes_section, pace_section
+from transforms.report.figures import RoundFigures, figures_of
+from transforms.report.html import Markup, paragraph, shown
+from transforms.report.outlook import files_section, freshness_section, frontier_section
+from transforms.report.pace import Pace, pace_of
+from transforms.report.style import STYLE
+from transforms.report.words import instant, size, span
 
 SECTIONS = ("outcomes", "pace", "hosts", "content", "freshness", "frontier", "files")
 

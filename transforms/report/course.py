@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from transforms.report_charts import bar_chart, pace_chart, span_chart, tail_chart
-from transforms.report_counts import largest
-from transforms.report_figures import RoundFigures
-from transforms.report_hosts import HostRow
-from transforms.report_html import (
+from transforms.report.charts import bar_chart, pace_chart, span_chart, tail_chart
+from transforms.report.counts import largest
+from transforms.report.figures import RoundFigures
+from transforms.report.hosts import HostRow
+from transforms.report.html import (
     NBSP,
     Markup,
     beside,
@@ -23,8 +23,8 @@ from transforms.report_html import (
     share_cell,
     table,
 )
-from transforms.report_pace import TAIL_SHARES, Pace
-from transforms.report_words import OUTCOMES, count, millis, span
+from transforms.report.pace import TAIL_SHARES, Pace
+from transforms.report.words import OUTCOMES, count, millis, span
 
 TABLE_LINES = 12
 MANY = 500

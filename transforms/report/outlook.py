@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from transforms.report_charts import column_chart
-from transforms.report_counts import largest
-from transforms.report_figures import RoundFigures
-from transforms.report_frontier import AGE_BOUNDS, DUE_BOUNDS, PRIORITY_BOUNDS, FrontierFigures
-from transforms.report_html import (
+from transforms.report.charts import column_chart
+from transforms.report.counts import largest
+from transforms.report.figures import RoundFigures
+from transforms.report.frontier import AGE_BOUNDS, DUE_BOUNDS, PRIORITY_BOUNDS, FrontierFigures
+from transforms.report.html import (
     Markup,
     beside,
     chart,
@@ -21,8 +21,8 @@ from transforms.report_html import (
     table,
     whole,
 )
-from transforms.report_svg import STEPS
-from transforms.report_words import instant, size, span
+from transforms.report.svg import STEPS
+from transforms.report.words import instant, size, span
 
 UNCHANGED = {
     "http_304": "unchanged: the server said so (304)",

@@ -10,8 +10,8 @@ import pyarrow.compute as pc
 from connectors.files import Storage
 from connectors.scan import table_batches
 from schemas.manifest import FileEntry
-from transforms.report_captures import counts_of, floats_of
-from transforms.report_counts import Histogram, bounded
+from transforms.report.captures import counts_of, floats_of
+from transforms.report.counts import Histogram, bounded
 
 SIMILARITY_EDGES = tuple(step / 50 for step in range(30, 51))
 LANGUAGE_CHARACTERS = 12

@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from transforms.report_captures import CaptureFigures
-from transforms.report_counts import TENTHS, Moments
+from transforms.report.captures import CaptureFigures
+from transforms.report.counts import TENTHS, Moments
 
 STANDSTILL_SECONDS = 600.0
 MOST_BINS = 120

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from transforms.report_captures import counts_of
+from transforms.report.captures import counts_of
 
 COLUMNS = ("next_fetch_at", "priority", "status", "visits", "changes", "last_visit_at", "in_pages")
 HOUR, DAY = 3_600.0, 86_400.0

@@ -13,7 +13,7 @@ from connectors import parts
 from connectors.rows import row_schema
 from crawler.fingerprints import digest_numbers
 from schemas.page import DuplicateVerdict, KeptRow, SketchRow
-from transforms.gate_view import GateView
+from transforms.gate.view import GateView
 
 DIGEST_BYTES = 16
 PAGES_A_TASK = 16_384

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from transforms.report_html import Markup
+from transforms.report.html import Markup
 
 INK, MUTED, GRID, PAPER = "#010101", "#020202", "#030303", "#040404"
 SERIES = ("#050501", "#050502", "#050503")

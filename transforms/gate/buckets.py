@@ -12,10 +12,10 @@ from crawler.fingerprints import bucket_shares
 from crawler.neardup import SIGNATURE_BYTES
 from crawler.resolve import ANCHORS, HOT_ANCHORS, HOT_BUCKET
 from schemas.round import Tally
-from transforms.gate_index import BANDS
-from transforms.gate_parts import GatePart, Given, Task, byte_matrix, deal, numbers
-from transforms.gate_texts import add_runs, deal_queries, page_ids_of
-from transforms.gate_view import GateView
+from transforms.gate.index import BANDS
+from transforms.gate.parts import GatePart, Given, Task, byte_matrix, deal, numbers
+from transforms.gate.texts import add_runs, deal_queries, page_ids_of
+from transforms.gate.view import GateView
 
 
 def match_buckets(view: GateView, task: Task, given: Given) -> Iterator[GatePart]:

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from transforms.report_counts import Histogram, Moments, bounded
-from transforms.report_hosts import HostBook, HostRow, best
+from transforms.report.counts import Histogram, Moments, bounded
+from transforms.report.hosts import HostBook, HostRow, best
 
 COLUMNS = (
     "url_host_name",

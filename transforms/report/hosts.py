@@ -9,10 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from transforms.report_counts import LISTED
+from transforms.report.counts import LISTED
 
 if TYPE_CHECKING:
-    from transforms.report_captures import CaptureFigures
+    from transforms.report.captures import CaptureFigures
 
 COMBINED_BATCHES = 32
 PAGE_ERRORS = ("http_404", "http_410")

@@ -15,10 +15,11 @@ from connectors.scan import state_batches, table_batches
 from connectors.sweep import KEPT_MANIFESTS
 from schemas.crawl import CrawlIdentity
 from schemas.manifest import FileEntry, Manifest
-from transforms import report_captures, report_frontier
-from transforms.report_captures import CaptureFigures, partition_figures
-from transforms.report_frontier import FrontierFigures, frontier_figures
-from transforms.report_tables import TableFigures, file_figures
+from transforms.report import captures as report_captures
+from transforms.report import frontier as report_frontier
+from transforms.report.captures import CaptureFigures, partition_figures
+from transforms.report.frontier import FrontierFigures, frontier_figures
+from transforms.report.tables import TableFigures, file_figures
 
 READERS = 4
 EARLIER_ROUNDS = 10
