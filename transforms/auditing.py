@@ -13,6 +13,7 @@ from connectors import calendar, cdxj, tables
 from connectors.files import digest_of
 from connectors.rounds import CrawlFolder
 from connectors.warc_verify import verify_open_warc
+from crawler.urls import surt_key
 from schemas.manifest import FileEntry, Manifest
 
 READERS = 4
@@ -87,7 +88,10 @@ class Audit:
         try:
             with self.folder.storage.open_read(path) as file:
                 for line in cdxj.read_lines(file):
-                    filename = cdxj.parse_row(line).fields["filename"]
+                    row = cdxj.parse_row(line)
+                    filename = row.fields["filename"]
+                    if row.key != surt_key(row.fields["url"]):
+                        yield f"{path}: the key {row.key} is not that of {row.fields['url']}"
                     if filename in rows:
                         rows[filename].append(line)
                     else:

@@ -9,6 +9,8 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
+import pyarrow.compute as pc
+
 from connectors import calendar, layout, parts, sealed, tables
 from connectors.files import Storage, digest_of
 from connectors.journal import Journal
@@ -72,7 +74,7 @@ class RoundView:
             if earliest is not None and calendar.slot_in(entry).start_at > earliest:
                 break
             instants = parts.read_whole(self.storage, entry.path, ["next_fetch_at"]).column(0)
-            first = min(instants.to_pylist(), default=None)
+            first = pc.min(instants).as_py()
             if first is not None and (earliest is None or first < earliest):
                 earliest = first
         return earliest

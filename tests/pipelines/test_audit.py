@@ -57,3 +57,15 @@ def test_an_index_row_of_another_url_is_found(folder: Path, capsys: pytest.Captu
     finally:
         path.write_bytes(whole)
     assert any("an index row does not agree with its record" in fault for fault in found)
+
+
+def test_an_index_row_under_another_key_is_found(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = folder / "index/000003/warc.cdxj.gz"
+    whole = path.read_bytes()
+    first, rest = gzip.decompress(whole).split(b" ", 1)
+    path.write_bytes(gzip.compress(first + b"x " + rest))
+    try:
+        found = faults(folder, capsys)
+    finally:
+        path.write_bytes(whole)
+    assert any(f"the key {first.decode()}x is not that of http" in fault for fault in found)
