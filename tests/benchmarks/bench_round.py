@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import resource
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -51,12 +49,9 @@ def urls(count: int) -> list[str]:
 
 def measured(command: list[str]) -> tuple[float, float, float]:
     """Run a command; return its start (epoch), its CPU seconds with all children, and its wall seconds."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    started, clock = time.time(), time.monotonic()
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return started, cpu, time.monotonic() - clock
+    whole = [sys.executable, "-m", "tests.benchmarks.whole_cpu", *command]
+    said = json.loads(subprocess.run(whole, check=True, capture_output=True, text=True).stdout)
+    return said["started_at"], said["cpu_seconds"], said["seconds"]
 
 
 def crawl(folder: Path, count: int) -> tuple[float, float, float, float]:
