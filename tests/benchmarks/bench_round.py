@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tests.benchmarks.bench_pages import corpus
 
-PAGES = 300
+PAGES = 1000
 HOSTS = 20
 RUNS = 2
 HERE = Path(__file__).parent
