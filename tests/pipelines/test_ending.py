@@ -11,6 +11,8 @@ import pytest
 ROOT = Path(__file__).parents[2]
 INTERRUPTED_IMPORT = """
 import builtins, runpy, signal, sys
+# A program that was started in the background ignores the signal.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 usual = builtins.__import__
 def imported(name, *more, **named):
     if name == {name!r}:
