@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from importlib.util import find_spec
 
 import pytest
 
@@ -10,6 +11,8 @@ from tests.fakes.tables import different_rows, normalised, table_of_equality
 from tests.portable.crawls import EngineCrawl
 
 SHARD_LINE = re.compile(r"^\S+ \S+ INFO round (\d+) shard (\d+): (start|checkpoint \d+|end), ", re.MULTILINE)
+# Without the extra gcp, Beam warns at its import, which sets up a log of its own in its worker processes.
+BEAM_LINE = re.compile(r"^[A-Z]+:[\w.]+:")
 WORKER_LINE = re.compile(r"^\S+ \S+ INFO worker \S+: (process|started as process) \d+")
 
 
@@ -44,4 +47,6 @@ def test_nothing_else_is_logged(crawls: dict[str, EngineCrawl]) -> None:
     for name, crawl in crawls.items():
         lines = [*"".join(crawl.stderr).splitlines(), *crawl.said.splitlines()]
         others = [line for line in lines if not (SHARD_LINE.match(line) or WORKER_LINE.match(line))]
+        if name == "multi_process" and find_spec("apitools") is None:
+            others = [line for line in others if not BEAM_LINE.match(line)]
         assert [line for line in others if not line.startswith("--shards=2 on")] == [], name
