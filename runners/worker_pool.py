@@ -15,12 +15,15 @@ import threading
 from collections.abc import Sequence
 from typing import Any
 
+from runners.logs import start_logging
+from runners.options import EXIT_DONE, EXIT_USAGE
+
+if __name__ == "__main__":
+    start_logging()  # Beam, when imported first, would do it its own way.
+
 import grpc
 from apache_beam.portability.api import beam_fn_api_pb2, beam_fn_api_pb2_grpc
 from apache_beam.utils.thread_pool_executor import shared_unbounded_instance
-
-from runners.logs import start_logging
-from runners.options import EXIT_DONE, EXIT_USAGE
 
 ADDRESS = "127.0.0.1:50000"
 END_SECONDS = 10
