@@ -129,9 +129,14 @@ def stored_headers(capture: Capture, is_whole: bool) -> list[tuple[str, str]]:
     return stored
 
 
+def content_encoding(capture: Capture) -> str:
+    """Return the content codings that the response states, all its fields in one."""
+    return ",".join(value for name, value in capture.response_headers if name.lower() == "content-encoding")
+
+
 def payload_head(capture: Capture, head_bytes: int) -> bytes:
     """Return the beginning of the body with its content coding undone; as sent, where that fails."""
-    coding = ",".join(value for name, value in capture.response_headers if name.lower() == "content-encoding")
+    coding = content_encoding(capture)
     head = decode_body(capture.body[:_HEAD_INPUT_BYTES], coding, head_bytes)
     if head.error and len(capture.body) > _HEAD_INPUT_BYTES:
         head = decode_body(capture.body, coding, head_bytes)

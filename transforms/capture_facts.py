@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from connectors.encoding import decode_body
+from connectors.warc_records import content_encoding
 from crawler.charset import decide
 from crawler.outlinks import count_outlinks
 from crawler.sniff import HTML, XHTML, sniff
@@ -19,8 +20,7 @@ def metadata_of(capture: Capture, via: str | None, max_body_bytes: int) -> dict[
     fields = {"fetchTimeMs": str(round((capture.finished_at - capture.started_at) * 1000))}
     if via:
         fields["via"] = via
-    coding = ",".join(value for name, value in capture.response_headers if name.lower() == "content-encoding")
-    body = decode_body(capture.body, coding, max_body_bytes).data
+    body = decode_body(capture.body, content_encoding(capture), max_body_bytes).data
     identified = sniff(body)
     if identified is None or not (identified.startswith("text/") or identified == XHTML):
         return fields

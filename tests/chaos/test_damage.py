@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import pytest
 
+from connectors import layout
 from pipelines import audit
 from pipelines import round as round_command
 from tests.fakes.calm_web import calm_web
@@ -40,7 +41,7 @@ FILES = [
     (FETCHED, "rounds/000003/journal/*/*-outcomes.parquet"),
     (FETCHED, "rounds/000003/journal/*/*-hosts.parquet"),
     (FETCHED, "rounds/000003/journal/*/*-robots.parquet"),
-    (FETCHED, "rounds/000003/work/*.cdxj"),
+    (FETCHED, layout.work_file(3, "*.cdxj")),
     (FETCHED, "warc/000003/warc/*.warc.gz"),
 ]
 
@@ -152,11 +153,13 @@ def test_without_its_last_journal_entry_a_shard_is_fetched_again(bases: Bases, t
 
 
 @pytest.mark.parametrize(
-    "pattern", ["rounds/000003/work/parsed-*", "rounds/000003/shards/*", "rounds/000003/plan/seeds*"]
+    "pattern", [layout.work_file(3, "parsed-*"), "rounds/000003/shards/*", layout.work_file(3, "sketches-*")]
 )
 def test_what_can_be_made_again_is_not_missed(bases: Bases, tmp_path: Path, pattern: str) -> None:
     case = case_of(bases, FETCHED, tmp_path)
-    for path in case.crawl.glob(pattern):
+    found = list(case.crawl.glob(pattern))
+    assert found
+    for path in found:
         path.unlink()
     assert case.run()[0] == 0
     case.assert_undisturbed()

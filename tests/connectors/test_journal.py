@@ -28,7 +28,7 @@ def journal(tmp_path: Path) -> Journal:
 def entry(segment: int, attempt: str = "aa") -> JournalEntry:
     path = f"warc/000002/warc/x-{segment}-{attempt}.warc.gz"
     warc = FileEntry(path, "", "warc", 0, 0, 7, 1234, "ab" * 16, 0, 2**64 - 1)
-    cdxj = {path: f"rounds/000002/work/{segment}.cdxj.gz"}
+    cdxj = {path: layout.work_file(2, f"{segment}.cdxj.gz")}
     return JournalEntry(
         3, segment, attempt, 1.5, 61.25, (warc,), cdxj, "o.parquet", "h.parquet", "r.parquet", 9, 1000
     )

@@ -7,14 +7,14 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from connectors import parts
+from connectors import layout, parts
 from connectors.faults import DamagedFile
 from connectors.files import StorageError, open_storage
 
 TABLE = pa.table(
     {"key": pa.array(range(2000), pa.uint64()), "url": [f"http://h{n}.example/" for n in range(2000)]}
 )
-PATH = "rounds/000001/work/x.parquet"
+PATH = layout.work_file(1, "x.parquet")
 
 
 def test_row_groups_are_read_by_number(tmp_path: Path) -> None:

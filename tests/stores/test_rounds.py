@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from connectors import layout
 from connectors.files import Storage, digest_of, open_storage
 from pipelines import driver
 from pipelines.round import build
@@ -34,7 +35,7 @@ PHASES = {
     "plan": Hold("PUT|POST", "rounds/000002/plan.json"),
     "warc": Hold("PUT|POST", "warc/000002/"),
     "journal": Hold("PUT|POST", "journal/shard-0000/000001.json"),
-    "parse": Hold("PUT|POST", "rounds/000002/work/parsed-"),
+    "parse": Hold("PUT|POST", layout.work_file(2, "parsed-")),
     "settle": Hold("PUT|POST", "rounds/000002/staged/tables/pages/"),
     "seen": Hold("PUT|POST", "state/seen/"),
     "update": Hold("PUT|POST", "state/calendar/"),

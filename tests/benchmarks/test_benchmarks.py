@@ -9,7 +9,7 @@ import pytest
 
 from tests.benchmarks.__main__ import lines_of
 
-FOLDER = Path(__file__).parents[1] / "benchmarks"
+FOLDER = Path(__file__).parent
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in FOLDER.glob("bench_*.py")))
